@@ -62,7 +62,10 @@ def takes_appends(table: DeltaTable) -> bool:
 
 
 def arrow_schema(schema: StructType, names: Sequence[str]) -> pa.Schema:
-    """Arrow's types of the columns. Raises LocalUnsupportedError if only Spark can read one, such as a padded text."""
+    """Arrow's types of the columns. Raises LocalUnsupportedError if only Spark can read one, such as a padded text, or
+    there is no such column."""
+    if absent := [name for name in names if name not in schema.names]:
+        raise LocalUnsupportedError(f"no column {absent[0]}")
     fields = [schema[name] for name in names]
     if any(field.metadata.keys() - {"comment"} for field in fields):
         raise LocalUnsupportedError("a column with more to it than its type")

@@ -33,11 +33,11 @@ PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
 
 @contextmanager
 def local_errors() -> Iterator[None]:
-    """Turns what delta-rs, Arrow and the disk raise into LocalUnsupportedError, and a file that is otherwise written. A
-    mistake of ours (KeyError, TypeError) is none of theirs, and goes on."""
+    """Turns what delta-rs, Arrow (also of a text that is not UTF-8) and the disk raise into LocalUnsupportedError, and
+    a file that is otherwise written. A mistake of ours (KeyError, TypeError) is none of theirs, and goes on."""
     try:
         yield
-    except (DeltaError, pa.ArrowException, OSError, OtherwiseWrittenError) as error:
+    except (DeltaError, pa.ArrowException, UnicodeDecodeError, OSError, OtherwiseWrittenError) as error:
         raise LocalUnsupportedError(f"{type(error).__name__}: {error}") from error
 
 

@@ -205,6 +205,8 @@ def _items(rule: Rule, column: pa.Array) -> Bools:
 
 
 def _distinct_items(rule: Rule, column: pa.Array) -> Bools:
+    if pa.types.is_string(column.type.value_type):  # a text may not be UTF-8
+        column = column.cast(pa.list_(pa.binary()))
     lists = column.to_pylist()
     return np.array(
         [items is None or (None not in items and len({*map(repr, items)}) == len(items)) for items in lists], np.bool_

@@ -289,6 +289,7 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"ALTER TABLE delta.`{off}` ADD COLUMN (more INT)")
     write(spark, off, rows(6, 1))
     refused(off, lambda table: table.feed(NAMES, 2, MANY), "another form of the table")
+    refused(off, lambda table: table.rows_with(["nothing"], pa.array(["x"]), MANY), "no column nothing")
 
     padded = str(tmp_path / "padded")
     spark.sql(f"CREATE TABLE delta.`{padded}` (word CHAR(5), n INT) USING delta")

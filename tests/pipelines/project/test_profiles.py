@@ -16,10 +16,10 @@ SHIPPED = sorted((ROOT / "conf" / "profiles").glob("*.yaml"))
 POD = "master: k8s://https://10.0.0.1:6443\nwarehouse: s3a://a/b\n"
 
 
-def test_three_are_shipped() -> None:
+def test_those_that_are_shipped_can_be_read() -> None:
     profiles = {path.stem: read_profile(path) for path in SHIPPED}
     assert {name: profile.on_cluster for name, profile in profiles.items()} == {
-        "kubernetes": True, "local": False, "standalone": True,
+        "demo": False, "kubernetes": True, "local": False, "standalone": True,
     }  # fmt: skip
 
 

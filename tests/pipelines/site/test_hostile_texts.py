@@ -109,7 +109,7 @@ def _hostile_contract(file: Path) -> None:
     for column, text in zip(table["properties"], HOSTILE, strict=False):
         column["description"] = text
     note = next(column for column in table["properties"] if column["name"] == "note")
-    note["logicalTypeOptions"] = {"pattern": "(?s)^.*$"}
+    note["logicalTypeOptions"] = {"pattern": "^[^\\x00]*$"}
     table["properties"].append({"name": COLUMN, "logicalType": "string", "description": HOSTILE[6]})
     table.setdefault("quality", []).append(RULE)
     custom = table.setdefault("customProperties", [])

@@ -109,13 +109,15 @@ def feed(lake: Lake, name: str) -> list[dict[str, Any]]:
 
 
 def facts(lake: Lake, name: str, published: list[str]) -> dict[str, str]:
-    """What the run record has of each stage of a pattern's run, but for times; ids of results tables by name."""
+    """What the run record has of each stage of a pattern's run, but for times and roads; ids of results tables by
+    name."""
     ids = {str(table_id(lake.spark, lake.warehouse.results(other), 0)): other for other in published}
     texts = {}
     for stage in ("check_source", "compute", "check_results", "publish"):
         record = find(lake.spark, lake.warehouse, name, "r1", stage)
         assert record is not None
-        text = str({key: value for key, value in record.items() if key not in ("seconds", "staged_version")})
+        own = ("seconds", "staged_version", "road", "road_reason")
+        text = str({key: value for key, value in record.items() if key not in own})
         for identity, other in ids.items():
             text = text.replace(identity, other)
         texts[stage] = text
