@@ -108,6 +108,15 @@ class RunFacts:
         later = [stage for stage in self.stages if stage.stage not in ("ingest", "check_source")]
         return next((stage.rows_out for stage in reversed(later) if stage.rows_out is not None), None)
 
+    @property
+    def roads(self) -> dict[str, list[str]]:
+        """Where stages have worked, and which."""
+        roads: dict[str, list[str]] = {}
+        for stage in self.stages:
+            if stage.where:
+                roads.setdefault(stage.where, []).append(stage.stage)
+        return roads
+
     def stage(self, name: str) -> StageFacts | None:
         """The facts of one stage, None when it has not run."""
         return next((stage for stage in self.stages if stage.stage == name), None)

@@ -58,6 +58,7 @@ def test_its_files_stand_alone(story: Lake, tmp_path: Path) -> None:
     html = paths.html.read_text(encoding="utf-8")
     assert "EV leads with 4,095 snowballs, 98 % of all" in html
     assert str(facts_of_run(story, "two").run.plan_hash) in html
+    assert "All stages: in this process" in html
     assert "SEQ" not in html
     assert "NEXT(F).dep_delay" in html
     assert paths.png.read_bytes().startswith(b"\x89PNG")
