@@ -1,8 +1,8 @@
 """Regular expressions of contracts: Java's meaning, as an expression for RE2, which Arrow asks.
 
 `^a.$` -> `^a[^\\n\\r\\x{85}\\x{2028}\\x{2029}]$`. Characters, classes of characters and ranges, `.`, `^`, `$`, groups,
-alternatives and quantifiers mean the same to both, or can be written so. Everything else is refused, with its name and
-place (java.util.regex.Pattern; RE2's syntax page).
+alternatives, quantifiers and `(?s)` at the beginning mean the same to both, or can be written so. Everything else is
+refused, with its name and place (java.util.regex.Pattern; RE2's syntax page).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from cep_core.errors import TextError
 LINE_ENDS = "[\n\r\x85\u2028\u2029]"
 LAST_LINE_END = "(?:\r\n|[\n\r\x85\u2028\u2029])$"
 """`$` is before it too, if it is at the end of a text."""
+DOT_ALL, ANY = "(?s)", "(?s:.)"
+"""The flag at the beginning by which `.` is every character, and such a `.`."""
 _ESCAPED = r"\\(?:[dwsDWStnrf!-/:-@\[\\\]^`{-~]|x[0-9a-fA-F]{2})"
 _TOKENS = re.compile(
     rf"(?P<class>\[\^?(?:{_ESCAPED}|&(?!&)|[^\[\]\\&])+\])|(?P<open>\((?:\?:|(?!\?)))|(?P<close>\))|(?P<or>\|)"
@@ -85,7 +87,8 @@ def expression_of(pattern: str) -> Expression:
     """Raises TextError for what Java and RE2 read differently, or do not read; its `offset` points into `pattern`."""
     groups, parts = [_Group(0)], []
     closed: _Group | None = None
-    before, offset = "start", 0
+    dot_all = pattern.startswith(DOT_ALL)
+    before, offset = "start", len(DOT_ALL) if dot_all else 0
     while offset < len(pattern):
         token = _TOKENS.match(pattern, offset)
         if token is None:
@@ -112,7 +115,8 @@ def expression_of(pattern: str) -> Expression:
         else:
             group.add(may_be_empty=kind in ("start", "end"))
             group.ended |= kind == "end"
-        parts.append(_class_of(text, offset) if kind == "class" else _OTHERWISE.get(text, text))
+        written = ANY if dot_all and text == "." else _OTHERWISE.get(text, text)
+        parts.append(_class_of(text, offset) if kind == "class" else written)
         before, offset = ("anchor" if kind in ("start", "end") else kind), token.end()
     if len(groups) > 1:
         raise TextError("a '(' without its ')'", groups[-1].offset, 1)

@@ -101,6 +101,7 @@ REAL_LITERALS = ["0.1", "0.3", "0.5", "1.5", "2.0", "0.0", "1e300", "0.300000000
 PATTERNS = (
     "a", "^a", "a$", "^$", "^[a-z]+$", "^N[0-9]{1,5}$", r"\d", r"\s", r"\S", r"^\w+$", r"\W", ".", "^.{2}$", "(a|b)+1?",
     r"\[", "[^a]", "a?b*", "x{0,2}$", "^(?:a|ab)(?:1|b)?$", r"[\w.-]+", "ß", "[é]", "^.$", "(a*)*b", "(|a)+b", "(?i)A",
+    "(?s)^.*$", "(?s)a.b", "(?s).$", "(?s)a|.",
     r"\bb", "[a[b]]", "a++", "(?=a)", r"\p{L}", "[a-z&&[^b]]", r"(a)\1", r"\x41", r"\h", "(?u)\\w", "^\\D*?$",
 )  # fmt: skip
 
@@ -306,6 +307,7 @@ def regular_expression(rng: random.Random, depth: int) -> str:
             part = f"({rng.choice(['', '?:'])}{regular_expression(rng, depth - 1)})"
         parts.append(part + rng.choice(["", "", "", "*", "+", "?", "{2}", "{0,2}", "+?", "*?"]))
     text = rng.choice(["", "", "^"]) + "".join(parts) + rng.choice(["", "", "$"])
+    text = f"(?s){text}" if depth == 2 and rng.random() < 0.1 else text
     return f"{text}|{regular_expression(rng, depth - 1)}" if depth and rng.random() < 0.2 else text
 
 
