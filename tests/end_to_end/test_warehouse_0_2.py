@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,11 @@ from pipelines.project.paths import Project
 from pipelines.project.profile import Limits, Profile
 from pipelines.runs.run import Run, prepare
 from pipelines.steps.revise import revise
-from tests.conftest import ROOT
 from tests.support.flights import all_steps
+from tests.support.warehouse_0_2 import FOLDER, unpack
 
 pytestmark = pytest.mark.spark
 
-FOLDER = ROOT / "tests" / "golden" / "warehouse_0_2"
 ROWS: dict[str, dict[str, Any]] = json.loads((FOLDER / "rows.json").read_text())
 """What `trendlake show --json` printed then, by pattern."""
 SOURCES = {"stock": "price", "quotes": "price", "retail": "reader", "posts": "website", "feeds": None}
@@ -55,8 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 def copied(folder: Path) -> Place:
     for name in ("conf", "data_contracts"):
         shutil.copytree(FOLDER / name, folder / name)
-    with tarfile.open(FOLDER / "warehouse.tar.gz") as archive:
-        archive.extractall(folder / "state", filter="data")
+    unpack(folder / "state")
     return Place(Project(folder, folder / "state"), Profile(master="local[2]"))
 
 

@@ -4,7 +4,6 @@ commit of results and each run record."""
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,12 @@ import pytest
 from deltalake import DeltaTable
 
 from pipelines.results.notes import Note
-from tests.conftest import ROOT
-
-ARCHIVE = ROOT / "tests" / "golden" / "warehouse_0_2" / "warehouse.tar.gz"
+from tests.support.warehouse_0_2 import unpack
 
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("from_0_2")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "warehouse"
+    return unpack(tmp_path_factory.mktemp("from_0_2"))
 
 
 def in_commits(warehouse: Path) -> list[str]:
