@@ -192,7 +192,7 @@ def reasons(spark: SparkSession, path: str, first: int, last: int) -> list[Commi
     return [
         commit
         for commit in reversed(known_commits(spark, path))
-        if first < commit.version <= last and Note.of_commit(commit.note) is not None
+        if first < commit.version <= last and (note := Note.of_commit(commit.note)) and note.source_version is not None
     ]
 
 

@@ -126,7 +126,9 @@ def read_ledger(
     doubled |= {item.version for item in recorded if item.repeats}
     all_claims = with_faults(plan, noted, doubled, lambda: columns_of(spark, path))
     last = max((item.version for item in recorded), default=-1)
-    unrecorded = tuple(commit for commit in commits if commit.version > last and stored[commit.version] is not None)
+    unrecorded = tuple(
+        commit for commit in commits if commit.version > last and (note := stored[commit.version]) and note.number
+    )
     alterations = _alterations(spark, path, commits)
     return Ledger(
         newest, next_number(commits), covered(plan, all_claims, alterations),

@@ -102,7 +102,7 @@ def _settled(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, sour
         for first, last, _ in note.stretches or ():
             meets = pieces.inside(first, last)
             if open_[meets].any() and (same or not note.quiet):
-                settled &= _known(note) if same else set()
+                settled &= _members_in(note) if same else set()
                 open_[meets] = False
         if not settled or not open_.any():
             break
@@ -111,8 +111,8 @@ def _settled(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, sour
     return [row for key, row in mine.items() if key in settled]
 
 
-def _known(note: Note) -> set[str]:
-    return set() if note.members is None else set(note.members.known or ())
+def _members_in(note: Note) -> set[str]:
+    return set() if note.members is None else set(note.members.hashes or ())
 
 
 def _same(run: Run, note: Note, version: int, source_table: str | None) -> bool:
@@ -122,7 +122,7 @@ def _same(run: Run, note: Note, version: int, source_table: str | None) -> bool:
         isinstance(plan, FamilyPlan)
         and note.members is not None
         and note.members.form == plan.form
-        and note.members.known is not None
+        and note.members.hashes is not None
         and note.plan_hash != plan.hash
         and source_table is not None
         and (note.source_version, note.contract, note.lateness, note.source_table)

@@ -43,10 +43,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Members:
-    """Of a family: its `form`, the pattern without its rows; `known`: a hash of each row, None of too many."""
+    """Of a family: its `form`, the pattern without its rows; `hashes`: of each row, None of too many."""
 
     form: str
-    known: tuple[str, ...] | None = None
+    hashes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Note:
         values |= {} if self.grid is None else {"grid": self.grid._asdict()}
         values |= {"stretches": _lists(self.stretches)}
         values |= {} if members is None else {"form": members.form}
-        values |= {} if members is None or members.known is None else {"members": list(members.known)}
+        values |= {} if members is None or members.hashes is None else {"members": list(members.hashes)}
         if work.versions is not None:
             values["versions"] = dict(work.versions)
             values |= {"computed": _lists(work.computed), "computed_in_part": _lists(work.computed_in_part)}
@@ -124,16 +124,16 @@ class Note:
         plan_hash, version = (
             stored[name] if owned is not None else stored.get(name) for name in ("plan_hash", "source_version")
         )
-        stretches = tuple((first, last, known) for first, last, known in stored.get("stretches", ()))
+        stretches = tuple((first, last, digest) for first, last, digest in stored.get("stretches", ()))
         versions = dict(stored["versions"]) if "versions" in stored else None
         computed, in_part = (_slices(stored.get(name, ())) for name in ("computed", "computed_in_part"))
-        known = tuple(stored["members"]) if "members" in stored else None
+        hashes = tuple(stored["members"]) if "members" in stored else None
         by = Author(stored.get("run_id", ""), stored["stage"], stored.get("number", 0)) if "stage" in stored else None
         return cls(
             plan_hash or "", version, owned, withheld, bool(stored.get("unique")),
             stored.get("results_table"), stored.get("contract"), stored.get("lateness"), stored.get("source_table"),
             Grid(**stored["grid"]) if stored.get("grid") else None, stretches if "stretches" in stored else None,
-            Members(stored["form"], known) if "form" in stored else None, Work(versions, computed, in_part),
+            Members(stored["form"], hashes) if "form" in stored else None, Work(versions, computed, in_part),
             stored.get("pattern"), by, bool(stored.get("quiet")), "source_table" in stored, "results_table" in stored,
         )  # fmt: skip
 

@@ -21,7 +21,7 @@ from pipelines.results.notes import Note
 def publishers(commits: Sequence[Commit], table: str) -> list[str]:
     """The patterns that have published to the table, the newest first."""
     notes = (Note.of_commit(commit.note) for commit in commits)
-    return list(dict.fromkeys(note.pattern or table for note in notes if note is not None and note.by is not None))
+    return list(dict.fromkeys(note.pattern or table for note in notes if note is not None and note.number))
 
 
 def owner_of(commits: Sequence[Commit], table: str) -> str:

@@ -44,7 +44,8 @@ def staged_rows(run: Run, number: int, recorded: int, contract: Contract, most: 
     """What the attempt `number` has staged, `recorded` rows. Raises LocalUnsupportedError where they are more than
     `most`, or elsewhere."""
     if recorded > most:
-        raise LocalUnsupportedError(f"{recorded:,} staged rows, more than {most:,}")
+        together = limits.CHECKED - most + recorded
+        raise LocalUnsupportedError(f"{together:,} staged rows of the run's patterns, more than {limits.CHECKED:,}")
     return StagedRows(staged_here(run, number, most), contract, run.owned)
 
 

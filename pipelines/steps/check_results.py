@@ -45,7 +45,7 @@ def check_results_together(runs: Sequence[Run]) -> list[Attempt]:
         for number, (run, attempt) in enumerate(zip(runs, attempts, strict=True)):
             with attempt.going_on() as record:
                 tasks[number] = _task(run, record, left)
-                left -= record.rows_out or 0
+                left -= 0 if tasks[number].local is None else record.rows_out or 0
         checks = _judged_here(tasks, attempts)
         for number, task in tasks.items():
             if attempts[number].error is not None:
@@ -70,7 +70,8 @@ class _Task:
 
 
 def _judged_here(tasks: Mapping[int, _Task], attempts: Sequence[Attempt]) -> dict[int, list[Check]]:
-    """As `judged_here`; where that fails, each is judged by itself, and who fails, fails alone."""
+    """As `judged_here`; where that fails, each is judged by itself, and who fails, fails alone. If none does, the
+    mistake is in judging them together, and is raised."""
     local = {number: task.local for number, task in tasks.items() if task.local is not None}
     try:
         return judged_here(local)
@@ -79,6 +80,8 @@ def _judged_here(tasks: Mapping[int, _Task], attempts: Sequence[Attempt]) -> dic
         for number, rows in local.items():
             with attempts[number].going_on():
                 checks |= judged_here({number: rows})
+        if all(attempts[number].error is None for number in local):
+            raise
         return checks
 
 

@@ -20,6 +20,13 @@ from pipelines.project.profile import Limits, Profile
 from pipelines.runs.record import pattern_records
 from pipelines.runs.road import On, Roads, road_of
 from pipelines.runs.run import Run
+from pipelines.steps import check_results as checking
+from pipelines.steps import compute as computing
+from pipelines.steps import judge_source as judging
+from pipelines.steps import publish as publishing
+from pipelines.steps.check_results import check_results_together
+from pipelines.steps.check_source import check_source
+from pipelines.steps.compute import compute
 from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
 from tests.conftest import CHAOS
@@ -96,3 +103,53 @@ def test_a_delivery_says_where_it_was_written(spark: SparkSession, tmp_path: Pat
     delivery = pa.Table.from_pylist(rows, SCHEMA)
     record = ingest(spark, lake.warehouse, contract, [delivery], feed="f", run_id="i", roads=Roads(limits))
     assert (record.road, record.rows_inserted) == (on, 9)
+
+
+BROKEN = {
+    "check_source": (judging, "judge_small"),
+    "compute": (computing, "answers_here"),
+    "check_results": (checking, "judged_here"),
+    "publish": (publishing, "differing"),
+}
+"""Of each step a function that only its work in this process calls."""
+
+
+@pytest.mark.parametrize("mistake", [KeyError, TypeError])
+def test_a_mistake_of_ours_is_no_reason_for_spark(
+    spark: SparkSession, tmp_path: Path, mistake: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends the step: were it done on Spark, nobody would see that this process no longer does it."""
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    lake.insert(tidy_batch(random.Random("broken"), 20))
+    run = lake.run(0, 3, "run")
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise mistake("ours")
+
+    for name, step in STEPS.items():
+        with monkeypatch.context() as patched:
+            patched.setattr(*BROKEN[name], broken)
+            with pytest.raises(mistake, match="ours"):
+                step(run)
+        assert step(run).road == "here"
+
+
+def test_a_mistake_in_judging_together_is_seen(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of the runs could be judged by itself."""
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    lake.insert(tidy_batch(random.Random("together"), 20))
+    runs = [lake.run(0, 1, "first"), lake.run(1, 3, "second")]
+    for run in runs:
+        check_source(run), compute(run)
+    judged_here = checking.judged_here
+
+    def alone_only(staged: dict[int, Any]) -> Any:
+        if len(staged) > 1:
+            raise KeyError("together")
+        return judged_here(staged)
+
+    monkeypatch.setattr(checking, "judged_here", alone_only)
+    with pytest.raises(KeyError, match="together"):
+        check_results_together(runs)
