@@ -65,16 +65,34 @@ def measured(project: Project) -> list[Measured]:
     slowest = max(readers, key=lambda name: readers[name])
     all_of = ", ".join(f"{name} {value:.1f} s" for name, value in readers.items())
     return [
-        Measured(f"a run of {FLIGHTS} flights in Airflow, less `trendlake run`", alone - run, "s", 15.0,
-                 f"{alone:.1f} s less {run:.1f} s", at_most=True),
-        Measured(f"Airflow, a batch of {MANY} patterns, of one pattern", many / alone, "times", 4.0,
-                 f"{many:.1f} s of {alone:.1f} s; a batch of one: {one:.1f} s", at_most=True),
+        Measured(
+            f"a run of {FLIGHTS} flights in Airflow, less `trendlake run`",
+            alone - run,
+            "s",
+            15.0,
+            f"{alone:.1f} s less {run:.1f} s",
+            at_most=True,
+        ),
+        Measured(
+            f"Airflow, a batch of {MANY} patterns, of one pattern",
+            many / alone,
+            "times",
+            4.0,
+            f"{many:.1f} s of {alone:.1f} s; a batch of one: {one:.1f} s",
+            at_most=True,
+        ),
         Measured(f"`trendlake run` of {FLIGHTS} flights, new process", run, "s", 12.0, "", at_most=True),
         Measured("`trendlake revise` with nothing to do, new process", commands["revise"], "s", 4.0, "", at_most=True),
         Measured(f"`trendlake {slowest}`, the slowest of its kind", readers[slowest], "s", 1.5, all_of, at_most=True),
-        Measured("`trendlake run` of a batch of one, of the pattern alone", batch_of_one / run, "times", 1.1,
-                 f"{batch_of_one:.1f} s of {run:.1f} s", at_most=True),
-    ]  # fmt: skip
+        Measured(
+            "`trendlake run` of a batch of one, of the pattern alone",
+            batch_of_one / run,
+            "times",
+            1.1,
+            f"{batch_of_one:.1f} s of {run:.1f} s",
+            at_most=True,
+        ),
+    ]
 
 
 COMMANDS = {

@@ -38,9 +38,14 @@ HIGHEST = 100_000
 """The prices of `trades` are below it."""
 ROUNDS = 3
 CROWDED: dict[str, Any] = {
-    "kind": "matches", "source": "trades", "pattern": "SEQ(Stock a, Stock b)", "where": ["[company]"],
-    "return": {"more": "b.price - a.price"}, "within": "1 day", "limit_per_partition": 2,
-}  # fmt: skip
+    "kind": "matches",
+    "source": "trades",
+    "pattern": "SEQ(Stock a, Stock b)",
+    "where": ["[company]"],
+    "return": {"more": "b.price - a.price"},
+    "within": "1 day",
+    "limit_per_partition": 2,
+}
 """Fails in the worker: there are more matches than it allows."""
 HOLDS = FEW_EVENTS // 2
 """Events that a worker may hold, in the batch in which two fail."""
@@ -110,11 +115,23 @@ def shared_runs(spark: SparkSession, state: Path, events: int, patterns: int) ->
     note = f"{events:,} events: {many:.1f} s of {one:.1f} s; wall clock"
     return [
         Measured(f"Spark, W4, own tables: T({patterns}) / T(1)", many / one, "times", 5.0, note, at_most=True),
-        Measured(f"the same, T({COMPANIES:,}) as one family / T(1)", median(families) / one, "times", 3.0,
-                 f"{median(families):.1f} s of {one:.1f} s; wall clock", at_most=True),
-        Measured("a batch of one, of the same pattern alone", by_batch / one, "times", 1.1,
-                 f"{by_batch:.2f} s of {one:.2f} s; wall clock", at_most=True),
-    ]  # fmt: skip
+        Measured(
+            f"the same, T({COMPANIES:,}) as one family / T(1)",
+            median(families) / one,
+            "times",
+            3.0,
+            f"{median(families):.1f} s of {one:.1f} s; wall clock",
+            at_most=True,
+        ),
+        Measured(
+            "a batch of one, of the same pattern alone",
+            by_batch / one,
+            "times",
+            1.1,
+            f"{by_batch:.2f} s of {one:.2f} s; wall clock",
+            at_most=True,
+        ),
+    ]
 
 
 def shared_revisions(spark: SparkSession, state: Path, patterns: int) -> list[Measured]:
@@ -149,9 +166,12 @@ def correct(run: Run) -> None:
     ids = [
         row[0]
         for name in names
-        for row in table.where(sf.col("company") == name).orderBy("event_id").select("event_id")
-        .limit(CORRECTED // CONCERNED).collect()
-    ]  # fmt: skip
+        for row in table.where(sf.col("company") == name)
+        .orderBy("event_id")
+        .select("event_id")
+        .limit(CORRECTED // CONCERNED)
+        .collect()
+    ]
     listed = ", ".join(f"'{identity}'" for identity in ids)
     run.spark.sql(f"UPDATE delta.`{path}` SET price = {HIGHEST} - price WHERE event_id IN ({listed})")
 
@@ -180,7 +200,7 @@ def of_small_workers(runs: Sequence[Run]) -> list[Run]:
 
 def batches(
     state: Path, events: int = EVENTS, patterns: int = PATTERNS, revised_patterns: int = REVISED
-) -> list[Measured]:  # fmt: skip
+) -> list[Measured]:
     """Wall-clock ratios within one session."""
     spark = session()
     try:

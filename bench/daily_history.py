@@ -52,8 +52,11 @@ def daily_history(state: Path) -> list[Measured]:
     finally:
         spark.stop()
     note = f"{many:.2f} s against {few:.2f} s, {ROWS} rows a day, wall clock"
-    return [Measured(f"a day's run after {MANY:,} deliveries, of one after {FEW}", many / few, "times", 1.3, note,
-                     at_most=True)]  # fmt: skip
+    return [
+        Measured(
+            f"a day's run after {MANY:,} deliveries, of one after {FEW}", many / few, "times", 1.3, note, at_most=True
+        )
+    ]
 
 
 def after(spark: SparkSession, base: Run, first: int, last: int) -> float:

@@ -59,12 +59,7 @@ def peak_of(n: int) -> dict[str, float]:
     Path("/proc/self/clear_refs").write_text("5")
     before = held("VmRSS")
     result = pa.Table.from_batches(kernel(pack(batches(n, prices))))
-    return {
-        "n": n,
-        "peak": held("VmHWM") - before,
-        "input": given,
-        "log10": result["trends_log10"][0].as_py(),
-    }
+    return {"n": n, "peak": held("VmHWM") - before, "input": given, "log10": result["trends_log10"][0].as_py()}
 
 
 def memory(n: int = 4_000_000) -> Measured:

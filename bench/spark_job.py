@@ -133,7 +133,7 @@ def double_tops(spark: SparkSession, project: Project, rounds: int) -> list[Meas
 
 def measured(
     name: str, bar: float, prepare: Callable[[str], Run], check: Callable[[Run], None], rounds: int
-) -> list[Measured]:  # fmt: skip
+) -> list[Measured]:
     """Seconds of both, best of `rounds` after one to warm up, and their ratio."""
     run = prepare("day")
     check_source(run)

@@ -78,9 +78,13 @@ def write_trades(spark: SparkSession, path: str, events: int, companies: int) ->
 
 
 def run_of(
-    spark: SparkSession, project: Project, name: str, query: dict[str, Any] | None = None, limit: int = 4_000_000,
+    spark: SparkSession,
+    project: Project,
+    name: str,
+    query: dict[str, Any] | None = None,
+    limit: int = 4_000_000,
     contract_path: Path = TRADES,
-) -> Run:  # fmt: skip
+) -> Run:
     """The run `name` of the falling prices of that day, or of `query`; results go to a table of its own."""
     pattern = load_pattern({"name": name, **(query or FALLING)})
     contract: Contract = load_contract(contract_path)

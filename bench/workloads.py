@@ -20,20 +20,26 @@ DAY = {"within": "1 day", "return": {"n": "COUNT(*)"}}
 
 TEMPLATES: Mapping[str, Mapping[str, Any]] = {
     "W1": {
-        "kind": "matches", "pattern": "SEQ(S s, T t)", "where": ["s.a0 = {c}", "t.a0 = {d}"], "within": "{w} seconds",
+        "kind": "matches",
+        "pattern": "SEQ(S s, T t)",
+        "where": ["s.a0 = {c}", "t.a0 = {d}"],
+        "within": "{w} seconds",
     },
     "W2": {"kind": "matches", "pattern": "SEQ(S s, T t)", "where": ["[a0]"], "within": "{w} seconds"},
     "W3": {
         "pattern": "SEQ(S s, T t+)",
-        "where": ["[a0]", "s.a1 < NEXT(t).a1", "t.a1 < NEXT(t).a1", "s.a2 < {c}"], **DAY,
+        "where": ["[a0]", "s.a1 < NEXT(t).a1", "t.a1 < NEXT(t).a1", "s.a2 < {c}"],
+        **DAY,
     },
     "W4": {
-        "pattern": "S s+", "where": ["s.a0 = {c}", "s.a1 > NEXT(s).a1"], "within": "1 day",
+        "pattern": "S s+",
+        "where": ["s.a0 = {c}", "s.a1 > NEXT(s).a1"],
+        "within": "1 day",
         "return": {"n": "COUNT(*)", "highest": "MAX(s.a2)", "mean": "AVG(s.a3)"},
     },
     "W5": {"pattern": "S s+", "where": ["[a9]", "s.a1 > NEXT(s).a1", "s.a0 > {c}"], **DAY},
     "W6": {"pattern": "S s+", "where": ["[a9]", "s.{a} {op} NEXT(s).{b}"], **DAY},
-}  # fmt: skip
+}
 """The templates of sharing many patterns: selective ones (W1, W4), one form over all events (W2, W3), slices that hold
 one another (W5), and conditions between events that differ (W6)."""
 

@@ -72,9 +72,13 @@ def long_history(spark: SparkSession, project: Project) -> Measured:
         took[history] = median(seconds[ROUNDS:])
     note = f"{took[DAYS]:.2f} s against {took[FEW]:.2f} s, {EACH_DAY:,} documents a day, {QUERIES} queries; wall clock"
     return Measured(
-        f"a day's run after {DAYS} days of documents, of one after `within` and a day", took[DAYS] / took[FEW],
-        "times", 1.3, note, at_most=True,
-    )  # fmt: skip
+        f"a day's run after {DAYS} days of documents, of one after `within` and a day",
+        took[DAYS] / took[FEW],
+        "times",
+        1.3,
+        note,
+        at_most=True,
+    )
 
 
 def corrected(spark: SparkSession, project: Project) -> Measured:

@@ -183,9 +183,13 @@ def most_of_many(folder: Path, documents: pa.Table) -> Measured:
         seconds[count] = total - written
         notes.append(f"{total:.2f} s less {written:.2f} s for {rows:,} rows, {len(plan.joins):,} different")
     return Measured(
-        f"{MOST:,} queries of {MANY:,}, with expansion and validation, discounted", seconds[MOST] / seconds[MANY],
-        "times", 1.5, f"{ITEMS:,} items, within {within}; {' against '.join(reversed(notes))}", at_most=True,
-    )  # fmt: skip
+        f"{MOST:,} queries of {MANY:,}, with expansion and validation, discounted",
+        seconds[MOST] / seconds[MANY],
+        "times",
+        1.5,
+        f"{ITEMS:,} items, within {within}; {' against '.join(reversed(notes))}",
+        at_most=True,
+    )
 
 
 def beside_duckdb(documents: pa.Table) -> Measured:

@@ -37,9 +37,14 @@ ALONE = 10
 ROUNDS = 3
 WITHIN = "1 hour"
 NOTHING: dict[str, Any] = {
-    "kind": "xml_join", "left": {"a": "//nothing"}, "right": {"b": "//nothing"}, "where": ["$a = $b"],
-    "operator": "followed_by", "within": WITHIN, "return": {},
-}  # fmt: skip
+    "kind": "xml_join",
+    "left": {"a": "//nothing"},
+    "right": {"b": "//nothing"},
+    "where": ["$a = $b"],
+    "operator": "followed_by",
+    "within": WITHIN,
+    "return": {},
+}
 
 
 def on_spark(folder: Path) -> list[Measured]:

@@ -30,9 +30,15 @@ class BatchStepOperator(StepOperator):
     is tried again, it does all steps of those only. `results`: its outlet."""
 
     def __init__(
-        self, *, step: str, patterns: Sequence[str], results: AssetAlias, order: Sequence[str], judge: str,
+        self,
+        *,
+        step: str,
+        patterns: Sequence[str],
+        results: AssetAlias,
+        order: Sequence[str],
+        judge: str,
         **options: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(step=step, outlets=[results], **options)
         self.patterns, self.results, self.order, self.judge = tuple(patterns), results, tuple(order), judge
 

@@ -59,9 +59,13 @@ def runs_dag(name: str, members: dict[str, Pattern]) -> DAG:
     ) as dag:
         arguments = ["run-steps", "--batch", name, "--from", FROM, "--to", TO, "--run-id", f"{name}.{{{{ run_id }}}}"]
         common: dict[str, Any] = {
-            "patterns": list(members), "results": AssetAlias(f"results_of_batch_{name}"), "order": STEPS,
-            "judge": "publish", "weight_rule": "upstream", **spark(f"trendlake batch {name}", arguments),
-        }  # fmt: skip
+            "patterns": list(members),
+            "results": AssetAlias(f"results_of_batch_{name}"),
+            "order": STEPS,
+            "judge": "publish",
+            "weight_rule": "upstream",
+            **spark(f"trendlake batch {name}", arguments),
+        }
         chain(*(BatchStepOperator(step=step, **common) for step in STEPS))
     return dag
 
@@ -84,9 +88,12 @@ def revise_dag(name: str, members: dict[str, Pattern]) -> DAG:
     ) as dag:
         arguments = ["revise", "--if-published", "--run-id", f"{name}.{{{{ run_id }}}}"]
         common: dict[str, Any] = {
-            "patterns": list(members), "results": AssetAlias(f"results_of_batch_{name}"), "order": REVISE_STEPS,
-            "judge": REVISE_STEPS[-1], **spark(f"trendlake batch {name} revise", arguments),
-        }  # fmt: skip
+            "patterns": list(members),
+            "results": AssetAlias(f"results_of_batch_{name}"),
+            "order": REVISE_STEPS,
+            "judge": REVISE_STEPS[-1],
+            **spark(f"trendlake batch {name} revise", arguments),
+        }
         chain(*(ReviseOperator(step=step, **common) for step in REVISE_STEPS))
     return dag
 

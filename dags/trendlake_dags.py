@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import (
-    DAG,
-    Asset,
-    AssetOrTimeSchedule,
-    CronDataIntervalTimetable,
-    CronTriggerTimetable,
-    Param,
-    chain,
-)
+from airflow.sdk import DAG, Asset, AssetOrTimeSchedule, CronDataIntervalTimetable, CronTriggerTimetable, Param, chain
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from airflow.sdk.exceptions import AirflowTimetableInvalid

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PATTERNS = ("delay_snowball", "recovery_without_cancellation")
-RANGE = {
-    "from": "2013-01-01T00:00:00Z",
-    "to": "2014-01-02T00:00:00Z",
-}  # UTC: the last local evening of 2013 is in 2014
+RANGE = {"from": "2013-01-01T00:00:00Z", "to": "2014-01-02T00:00:00Z"}  # UTC: the last local evening of 2013 is in 2014
 TROUBLE = {"up_for_retry", "failed", "upstream_failed"}
 RUN_PREFIX = "demo_"
 PROFILE = "demo"

@@ -81,12 +81,32 @@ def _options(
 
 
 for command in (
-    sources.init, sources.ingest, sources.generate,
-    check.validate, check.explain, check.expand, check.schema,
-    run.run, run.backfill, run.site, run.check_source, run.compute, run.check_results, run.publish, run.report,
-    look.ls, look.show, look.runs, look.docs,
-    versions.revise, versions.diff, versions.history, versions.maintain, versions.reset, setup.setup,
-):  # fmt: skip
+    sources.init,
+    sources.ingest,
+    sources.generate,
+    check.validate,
+    check.explain,
+    check.expand,
+    check.schema,
+    run.run,
+    run.backfill,
+    run.site,
+    run.check_source,
+    run.compute,
+    run.check_results,
+    run.publish,
+    run.report,
+    look.ls,
+    look.show,
+    look.runs,
+    look.docs,
+    versions.revise,
+    versions.diff,
+    versions.history,
+    versions.maintain,
+    versions.reset,
+    setup.setup,
+):
     app.command()(command)
 app.command(hidden=True)(run.run_steps)
 app.command("test")(check.run_pattern_tests)

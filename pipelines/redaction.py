@@ -46,7 +46,8 @@ SHAPES = (
     _shape("an address's user and password", r"(?P<shown>\w://)[^/\s@:\"']{0,200}:[^\s\"'<>]{0,400}(?=@)"),
     _shape(
         "a quoted value of a secret's name",
-        rf"(?P<shown>{_GIVEN}(?P<quote>\\?[\"']))(?:(?!(?P=quote))(?:\\.|.))+", re.I | re.S,
+        rf"(?P<shown>{_GIVEN}(?P<quote>\\?[\"']))(?:(?!(?P=quote))(?:\\.|.))+",
+        re.I | re.S,
     ),
     _shape("a value in braces", rf"(?P<shown>{_GIVEN}\{{)[^}}\n]+"),
     _shape(
@@ -73,9 +74,10 @@ SHAPES = (
         "a token that tells whose it is",
         r"\b(?:gh[pousr]_|github_pat_|gl(?:pat|dt|rt)-|npm_|pypi-|xox[abeoprs]-|xapp-|[sr]k_(?:live|test)_|whsec_|sk-"
         r"|dapi|hf_|hv[sbr]\.|dop_v1_|SG\.|shp(?:at|ss|ca)_|EAACEdEose0cBA|AGE-SECRET-KEY-|ATATT|NRAK-|PMAK-|lin_api_)"
-        r"[\w.+/=-]{16,}", 0,
+        r"[\w.+/=-]{16,}",
+        0,
     ),
-)  # fmt: skip
+)
 """Tried in this order: what people call a secret, how programs pass one on, how issuers begin their tokens."""
 JAVA_PATTERN = (
     r"%replace{%d{HH:mm:ss} %p %c{1}: %m%n%ex}"

@@ -53,8 +53,10 @@ def drawing() -> str:
         parts += [text(16, y + 5, level, size=15), line(at(0), y + 20, at(11.5), y + 20)]
         for index, (hour, words, colour) in enumerate(steps):
             end = steps[index + 1][0] if index + 1 < len(steps) else 11.5
-            parts += [f'<rect x="{at(hour):g}" y="{y - 12:g}" width="{(end - hour) * HOUR - 4:g}" height="24" rx="4" '
-                      f'fill="{colour}" opacity="0.9"/>']  # fmt: skip
+            parts += [
+                f'<rect x="{at(hour):g}" y="{y - 12:g}" width="{(end - hour) * HOUR - 4:g}" height="24" rx="4" '
+                f'fill="{colour}" opacity="0.9"/>'
+            ]
             parts += [text(at(hour) + 10, y + 5, words, fill="#ffffff")]
     height = bottom + 30
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif">'

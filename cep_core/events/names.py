@@ -7,9 +7,14 @@ from collections.abc import Iterable
 FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 """Columns of Delta's change feed, which no table that has one may have."""
 MERGE_COLUMNS = (
-    "_source_row_present_", "_target_row_present_", "_row_dropped_", "_row_id_", "_file_name_",
-    "__delta_internal_is_row_deleted", "_tmp_metadata_row_index",
-)  # fmt: skip
+    "_source_row_present_",
+    "_target_row_present_",
+    "_row_dropped_",
+    "_row_id_",
+    "_file_name_",
+    "__delta_internal_is_row_deleted",
+    "_tmp_metadata_row_index",
+)
 """Columns that Delta adds to rows while it merges them into a table: it cannot merge into one that has them."""
 OWN = "__trendlake_"
 """How the names of columns begin that the pipelines add to rows while they compute."""

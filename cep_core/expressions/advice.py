@@ -121,9 +121,7 @@ def advice_on(events: pa.Table, advice: Iterable[Advice]) -> Iterator[str]:
     return in_words(advice, cache(like))
 
 
-def in_words(
-    advice: Iterable[Advice], columns: Callable[[str], NumberTexts | None], where: str = ""
-) -> Iterator[str]:  # fmt: skip
+def in_words(advice: Iterable[Advice], columns: Callable[[str], NumberTexts | None], where: str = "") -> Iterator[str]:
     """The advice that the values of columns do not make needless, as it is shown. `where`: the values are, in words."""
     for one in advice:
         likes = {name: like for name in one.columns if (like := columns(name)) is not None}

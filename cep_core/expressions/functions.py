@@ -108,10 +108,7 @@ FUNCTIONS = {
         gives="boolean",
     ),
     "coalesce": Function(
-        "the first of the values that is not NULL",
-        pc.coalesce,
-        lambda *values: values[0],
-        m.COALESCE,
+        "the first of the values that is not NULL", pc.coalesce, lambda *values: values[0], m.COALESCE
     ),
     "hour": Function(
         "the hour of the day, 0 to 23, in UTC",

@@ -101,12 +101,7 @@ def parse_with(lark: Lark, start: str, text: str, expected: str, builder: type[B
         ) from None
     except UnexpectedCharacters as error:
         offset = error.pos_in_stream or 0
-        raise TextError(
-            f"'{text[offset]}' is not expected here",
-            offset,
-            1,
-            f"expected {expected}",
-        ) from None
+        raise TextError(f"'{text[offset]}' is not expected here", offset, 1, f"expected {expected}") from None
     except UnexpectedInput as error:  # pragma: no cover - lark has no other kind today
         raise TextError(str(error), 0) from None
     _check_depth(tree)

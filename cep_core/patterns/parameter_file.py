@@ -11,13 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cep_core.errors import (
-    BadValueError,
-    NotSupportedError,
-    TextError,
-    TrendlakeError,
-    did_you_mean,
-)
+from cep_core.errors import BadValueError, NotSupportedError, TextError, TrendlakeError, did_you_mean
 from cep_core.events.names import same_name
 from cep_core.fingerprint import canonical
 from cep_core.language.tree_builder import timestamp_us

@@ -18,7 +18,7 @@ __all__ = ["create_metadata_engine"]
 
 def create_metadata_engine(
     sql_alchemy_conn: str, *, engine_args: dict[str, Any], connect_args: dict[str, Any]
-) -> Engine:  # fmt: skip
+) -> Engine:
     """Airflow's engine for its database; Airflow calls this instead of its own (`airflow.settings`)."""
     from sqlalchemy import create_engine, event  # a task, which has no database, loads these settings too
 

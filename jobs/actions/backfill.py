@@ -37,9 +37,15 @@ def length_of(chunk: str | None) -> int | None:
 
 
 def run_backfill(
-    place: Place, spark: SparkSession, pattern: str, since: str, until: str, length: int | None, newest_first: bool,
+    place: Place,
+    spark: SparkSession,
+    pattern: str,
+    since: str,
+    until: str,
+    length: int | None,
+    newest_first: bool,
     dry_run: bool,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+) -> Iterator[dict[str, Any]]:
     """Computes the chunks of an interval. Yields a document after each chunk and one for all of them; with `dry_run`
     only the amount of data they would read."""
     from pipelines.runs.run import prepare
@@ -59,7 +65,7 @@ def run_backfill(
 
 def run_stale(
     place: Place, spark: SparkSession, patterns: Sequence[str], length: int | None, newest_first: bool, dry_run: bool
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+) -> Iterator[dict[str, Any]]:
     """Recomputes windows whose rows an older version of the code computed wrongly, or may have. Yields a document with
     the windows of each pattern and, unless `dry_run`, the documents of their chunks. An error of one pattern does not
     stop the others; the first error is raised at the end."""
@@ -102,7 +108,7 @@ def run_stale(
 
 def _computed(
     place: Place, spark: SparkSession, pattern: str, name: str, todo: list[Chunk], *, stale: bool
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+) -> Iterator[dict[str, Any]]:
     """Yields a document after each chunk, then one for all of them."""
     from cep_core.events.windows import moment
     from pipelines.runs.run import prepare
@@ -119,9 +125,13 @@ def _computed(
         left = spent / worked * (len(todo) - number) if worked else None
         typer.echo(f"chunk {number:>3}/{len(todo)}  {_days(chunk)}  {_done(record)}{_left(left, number == len(todo))}")
         yield {
-            "chunk": number, "of": len(todo), "from": moment(chunk.start_us), "to": moment(chunk.end_us),
-            "run_id": chunk.run_id, "publication": record and of_record(record),
-        }  # fmt: skip
+            "chunk": number,
+            "of": len(todo),
+            "from": moment(chunk.start_us),
+            "to": moment(chunk.end_us),
+            "run_id": chunk.run_id,
+            "publication": record and of_record(record),
+        }
     seconds = time.monotonic() - began
     typer.echo(f"{name}: {plural(worked, 'chunk')} computed, {skipped} done before, in {seconds:.0f} s")
     about = {"pattern": name, "chunks": len(todo), "computed": worked, "done_before": skipped}

@@ -30,9 +30,16 @@ Note = Callable[[str, str], None]
 
 
 def run_batch_steps(
-    batch: str, patterns: Sequence[str], since: str, until: str, run_id: str, steps: str, progress: Path | None,
-    profile: str | None, folder: Path | None,
-) -> Verdict:  # fmt: skip
+    batch: str,
+    patterns: Sequence[str],
+    since: str,
+    until: str,
+    run_id: str,
+    steps: str,
+    progress: Path | None,
+    profile: str | None,
+    folder: Path | None,
+) -> Verdict:
     """Runs `steps` of all `patterns` (names or files) of a batch, and notes in `progress` each step, which patterns
     failed, and which have new results.
 

@@ -15,9 +15,15 @@ from jobs.terminal.workspace import find_place, session
 
 
 def delete(
-    source: str, ids: Path | None, where: str | None, profile: str | None, folder: Path | None, *,
-    dry_run: bool, yes: bool,
-) -> dict[str, Any]:  # fmt: skip
+    source: str,
+    ids: Path | None,
+    where: str | None,
+    profile: str | None,
+    folder: Path | None,
+    *,
+    dry_run: bool,
+    yes: bool,
+) -> dict[str, Any]:
     """Deletes rows in one commit after the user has confirmed. Raises as `pipelines.ingest.delete`."""
     from pipelines.authoring.advice import notes_on
     from pipelines.contracts.contract import load_contract

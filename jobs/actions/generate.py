@@ -77,9 +77,14 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
                 hint=f"their ids would clash: remove {place.warehouse.source(name)}, or give another --profile",
             )
         record = ingest(
-            spark, place.warehouse, contract, deliveries(table), feed=stream.feed, run_id=manual_run_id("generate"),
+            spark,
+            place.warehouse,
+            contract,
+            deliveries(table),
+            feed=stream.feed,
+            run_id=manual_run_id("generate"),
             roads=Roads(place.profile.limits),
-        )  # fmt: skip
+        )
     typer.echo(
         f"{name}: {plural(record.rows_out or 0, 'row')} in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"

@@ -29,7 +29,7 @@ def _plan(place: Place, pattern: str) -> tuple[str, AnyPlan]:
 
 def diff(
     pattern: str, since: str, until: str, limit: int, as_json: bool, profile: str | None, folder: Path | None
-) -> dict[str, Any] | None:  # fmt: skip
+) -> dict[str, Any] | None:
     """Compares the results of two versions or times."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
@@ -66,7 +66,7 @@ def print_diff(
 
 def history(
     pattern: str, groups: list[str], window: str, as_json: bool, profile: str | None, folder: Path | None
-) -> dict[str, Any] | None:  # fmt: skip
+) -> dict[str, Any] | None:
     """Shows every value that a group's rows have had in a window."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)

@@ -28,7 +28,7 @@ SOURCES = ("flights",)
 
 def ingest_files(
     source: str, files: list[Path], profile: str | None, project_dir: Path | None, *, again: bool
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Ingests files into the table of `source`, one delivery each. A file that was ingested before is skipped; with
     `again` its rows are compared like those of any other.
 
@@ -53,9 +53,16 @@ def ingest_files(
     with session(place, f"trendlake ingest {source}") as spark:
         for path, table in tables:
             record = ingest(
-                spark, place.warehouse, contract, [table], feed=feed_of(path), run_id=manual_run_id("ingest"),
-                again=again, progress=lambda _, taken: outcomes.append(taken), roads=roads,
-            )  # fmt: skip
+                spark,
+                place.warehouse,
+                contract,
+                [table],
+                feed=feed_of(path),
+                run_id=manual_run_id("ingest"),
+                again=again,
+                progress=lambda _, taken: outcomes.append(taken),
+                roads=roads,
+            )
             records.append({"file": path, **of_record(record), **_counts(outcomes[-1])})
             typer.echo(f"  {path}  {describe(outcomes[-1])}")
     stops = _consequences(place, contract, outcomes)
@@ -67,7 +74,7 @@ def ingest_files(
 
 def _ingest_documents(
     source: str, paths: list[Path], place: Place, contract: Contract, *, again: bool
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Ingests XML files, and folders of them. Files that cannot be read are named, and the others ingested; then raises
     SourceFileError."""
     from pipelines.ingest.deliver import Taken, ingest
@@ -88,9 +95,16 @@ def _ingest_documents(
                 typer.echo(f"  delivery {number}  {describe(taken)}")
 
             record = ingest(
-                spark, place.warehouse, contract, files.deliveries(), feed=files.feed, run_id=manual_run_id("ingest"),
-                again=again, progress=progress, roads=Roads(place.profile.limits),
-            )  # fmt: skip
+                spark,
+                place.warehouse,
+                contract,
+                files.deliveries(),
+                feed=files.feed,
+                run_id=manual_run_id("ingest"),
+                again=again,
+                progress=progress,
+                roads=Roads(place.profile.limits),
+            )
             whole = sum(mine, Taken(0))
             records.append({"file": files.path, **of_record(record), **_counts(whole)})
             count = plural(len(files.files) - len(files.refused), "file")
@@ -113,9 +127,11 @@ def describe(taken: Taken) -> str:
     if taken.again:
         return f"{rows}  (there already: this delivery has been ingested before)"
     counts = {
-        "new": taken.new, "replaced": taken.replaced, "there already": taken.there,
+        "new": taken.new,
+        "replaced": taken.replaced,
+        "there already": taken.there,
         "older than the existing row": taken.older,
-    }  # fmt: skip
+    }
     said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "nothing new"
     return f"{rows}: {said}{f'; {taken.broken}' if taken.broken.rows else ''}"
 
@@ -177,9 +193,15 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
 
     with session(place, f"trendlake ingest {source}") as spark:
         record = ingest(
-            spark, place.warehouse, contract, deliveries, feed=flights.FEED, run_id=manual_run_id("ingest"),
-            progress=progress, roads=Roads(place.profile.limits),
-        )  # fmt: skip
+            spark,
+            place.warehouse,
+            contract,
+            deliveries,
+            feed=flights.FEED,
+            run_id=manual_run_id("ingest"),
+            progress=progress,
+            roads=Roads(place.profile.limits),
+        )
     stops = _consequences(place, contract, outcomes)
     typer.echo(
         f"{source}: {plural(record.rows_out or 0, 'row')} in the table, {record.rows_inserted:,} of them new, "

@@ -34,9 +34,15 @@ def create_project(folder: Path) -> dict[str, Any]:
 
 
 def write_source(
-    name: str, sample: Path, roles: Roles, options: TimeOptions, project_dir: Path | None, *,
-    null_words: tuple[str, ...] = (), overwrite: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    name: str,
+    sample: Path,
+    roles: Roles,
+    options: TimeOptions,
+    project_dir: Path | None,
+    *,
+    null_words: tuple[str, ...] = (),
+    overwrite: bool = False,
+) -> dict[str, Any]:
     """The contract of a new source. Raises as `pipelines.authoring.source_file.new_source_of_file`."""
     from pipelines.authoring.free_names import refuse_source
     from pipelines.authoring.source_file import new_source_of_file
@@ -60,15 +66,21 @@ def write_source(
 
 def _again(
     name: str, sample: Path, roles: Roles, options: TimeOptions, project_dir: Path | None, words: tuple[str, ...]
-) -> str:  # fmt: skip
+) -> str:
     """The command that writes the contract anew, with these words as NULL."""
     from pipelines.authoring.source_file import null_word_options
 
     by_option = {
-        "--from": sample, "--event-id": roles.event_id, "--event-time": roles.event_time,
-        "--event-type": roles.event_type, "--type": roles.constant, "--document": roles.document,
-        "--time-format": options.text_format, "--time-zone": options.zone, "--project-dir": project_dir,
-    }  # fmt: skip
+        "--from": sample,
+        "--event-id": roles.event_id,
+        "--event-time": roles.event_time,
+        "--event-type": roles.event_type,
+        "--type": roles.constant,
+        "--document": roles.document,
+        "--time-format": options.text_format,
+        "--time-zone": options.zone,
+        "--project-dir": project_dir,
+    }
     parts = [part for option, value in by_option.items() if value is not None for part in (option, str(value))]
     stated = null_word_options(words)
     return command(f"new source {name} {' '.join(map(shlex.quote, parts))} {stated} --overwrite")
@@ -76,7 +88,7 @@ def _again(
 
 def write_source_of_documents(
     name: str, sample: Path, roles: Roles, document_path: str | None, time_format: str | None, project_dir: Path | None
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The contract of a source of XML documents. Raises as `pipelines.authoring.source_documents.new_source`."""
     from pipelines.authoring.free_names import refuse_source
     from pipelines.authoring.source_documents import new_source_of_documents
@@ -93,7 +105,7 @@ def write_source_of_documents(
 
 def write_source_of_table(
     name: str, place: str, roles: Roles, profile: str | None, project_dir: Path | None
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The contract of a source whose table other programs write, and where it lies in the profile. Raises as
     `pipelines.authoring.existing_table.adopt`, and ProfileError."""
     from jobs.terminal.workspace import find_place, session

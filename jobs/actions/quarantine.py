@@ -28,9 +28,15 @@ ABOUT = ("rule", "reason", RUNS, SINCE)
 
 
 def show(
-    source: str, rule: str | None, run_id: str | None, limit: int, as_json: bool, out: Path | None,
-    profile: str | None, folder: Path | None,
-) -> dict[str, Any] | None:  # fmt: skip
+    source: str,
+    rule: str | None,
+    run_id: str | None,
+    limit: int,
+    as_json: bool,
+    out: Path | None,
+    profile: str | None,
+    folder: Path | None,
+) -> dict[str, Any] | None:
     """Shows the open rows of a source: counts by rule, then rows."""
     from pipelines.ingest.look_at_open_rows import look
     from pipelines.ingest.replay import newest
@@ -116,9 +122,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
     return {"source": source, "run_id": run_id, **dataclasses.asdict(done), "open": left, "to_revise": patterns}
 
 
-def _source(
-    source: str, profile: str | None, folder: Path | None, *, writes: bool = False
-) -> tuple[Place, Contract]:  # fmt: skip
+def _source(source: str, profile: str | None, folder: Path | None, *, writes: bool = False) -> tuple[Place, Contract]:
     place = find_place(folder, profile, writes=writes)
     return place, load_contract(place.project.contract_path(source))
 

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def reset_pattern(
-    name: str, profile: str | None, folder: Path | None, *, yes: bool, dry_run: bool
-) -> dict[str, Any]:  # fmt: skip
+def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: bool, dry_run: bool) -> dict[str, Any]:
     """Prints the number of rows and versions, asks unless `yes`, and removes the table that `name` means; with
     `dry_run` only prints."""
     from pipelines.results import reset

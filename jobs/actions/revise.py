@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def revise_pattern(
     pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Revises a pattern. Spark starts if there is something to revise."""
     from pipelines.authoring.validate import check_pattern
 
@@ -57,9 +57,14 @@ REVISE_STEPS = ("revise", "all_revised")
 
 
 def revise_several(
-    words: Sequence[str], run_id: str | None, progress: Path | None, profile: str | None, folder: Path | None, *,
+    words: Sequence[str],
+    run_id: str | None,
+    progress: Path | None,
+    profile: str | None,
+    folder: Path | None,
+    *,
     if_published: bool,
-) -> Verdict:  # fmt: skip
+) -> Verdict:
     """Revises the patterns that `words` (names, files, selectors) mean, in one Spark session; notes in `progress` who
     failed and who has new results. An error in one pattern is printed, and the others go on; the verdict is then not
     good."""
@@ -111,9 +116,7 @@ def _verdict(document: dict[str, Any]) -> Verdict:
     return Verdict(document, good=not codes, fault=FAULT in codes)
 
 
-def _revise_each(
-    place: Place, names: Sequence[str], run_id: str | None, *, if_published: bool
-) -> list[dict[str, Any]]:  # fmt: skip
+def _revise_each(place: Place, names: Sequence[str], run_id: str | None, *, if_published: bool) -> list[dict[str, Any]]:
     """A document for each pattern, with its `error` if it failed. Those of one source are revised together."""
     run_id = run_id or manual_run_id("revise")
     with reading_session(place, f"trendlake revise of {plural(len(names), 'pattern')}", writes=True) as spark:
@@ -165,7 +168,7 @@ def _sources(place: Place) -> dict[str, str]:
 
 def revise_in_session(
     place: Place, spark: SparkSession, pattern: str, run_id: str, *, if_published: bool
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Updates a pattern's published windows to its source's newest version, prints the changes and updates the site.
     With `if_published`, a pattern without published results is no error."""
     from pipelines.runs.run import prepare

@@ -30,9 +30,14 @@ WIDTH = 24
 
 
 def run_patterns(
-    words: Sequence[str], batch: str | None, interval: Interval | None, run_id: str | None, on: On | None,
-    profile: str | None, folder: Path | None,
-) -> Iterator[dict[str, Any] | Verdict]:  # fmt: skip
+    words: Sequence[str],
+    batch: str | None,
+    interval: Interval | None,
+    run_id: str | None,
+    on: On | None,
+    profile: str | None,
+    folder: Path | None,
+) -> Iterator[dict[str, Any] | Verdict]:
     """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select, each of which
     fails by itself. Yields a document for each pattern. Without an `interval`, each pattern has its own
     (`next_run.NextRuns`). `on`: where all steps are to be done."""
@@ -47,9 +52,7 @@ def run_patterns(
     yield from _run_several(place, names, interval, run_id or manual_run_id("manual"), on)
 
 
-def list_patterns(
-    words: Sequence[str], profile: str | None, folder: Path | None
-) -> dict[str, Any]:  # fmt: skip
+def list_patterns(words: Sequence[str], profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Prints the patterns that `words` select (default: all), in the order in which a run takes them."""
     from jobs.terminal.printing import console, frame
 
@@ -202,7 +205,7 @@ def _reason(error: Exception) -> str:
 
 def _document(
     member: Member, run_id: str, pages: Mapping[str, Path], choice: Choice | None
-) -> dict[str, Any] | Verdict:  # fmt: skip
+) -> dict[str, Any] | Verdict:
     about: dict[str, Any] = {"pattern": member.name, "run_id": run_id, "state": member.state}
     about |= document_of(choice or Choice(member.run))
     about["stages"] = [of_record(record) for record in member.records]
@@ -226,6 +229,11 @@ def _about(patterns: Patterns, name: str) -> dict[str, Any]:
         }
     pattern = patterns.read[name]
     return {
-        "pattern": name, "kind": pattern.kind, "source": pattern.source, "schedule": pattern.schedule,
-        "batch": batch_of(pattern, patterns.rule), "tags": pattern.tags, "owner": pattern.owner,
-    }  # fmt: skip
+        "pattern": name,
+        "kind": pattern.kind,
+        "source": pattern.source,
+        "schedule": pattern.schedule,
+        "batch": batch_of(pattern, patterns.rule),
+        "tags": pattern.tags,
+        "owner": pattern.owner,
+    }

@@ -12,36 +12,50 @@ CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
     "quarantineTolerance": {"type": "number", "minimum": 0, "maximum": 1},
     "corrections": {"const": "replace"},
     "nullWords": {
-        "type": "array", "items": {"type": "string"},
+        "type": "array",
+        "items": {"type": "string"},
         "description": "Words that mean NULL in files of events; without it NA, null and the like, in columns that are "
         "no texts.",
     },
     "idColumns": {
-        "type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True,
+        "type": "array",
+        "items": {"type": "string"},
+        "minItems": 1,
+        "uniqueItems": True,
         "description": "The columns that ingestion makes the event id of: several, or that of the event time.",
     },
     "timeFormat": {
-        "type": "string", "minLength": 1, "examples": ["iso8601", "unix_seconds", "unix_millis", "%m/%d/%Y %H:%M"],
+        "type": "string",
+        "minLength": 1,
+        "examples": ["iso8601", "unix_seconds", "unix_millis", "%m/%d/%Y %H:%M"],
         "description": "How files write the times of the column; without it ISO 8601. Of a table of documents: "
         "iso8601, rfc822 or epoch_seconds.",
     },
     "documentPath": {
-        "type": "string", "minLength": 1, "examples": ["//item", "/rss/channel/item", "//*:entry"],
+        "type": "string",
+        "minLength": 1,
+        "examples": ["//item", "/rss/channel/item", "//*:entry"],
         "description": "The elements of an XML file that become documents of their own; without it the root.",
     },
     "idPath": {
-        "type": "string", "minLength": 1, "examples": ["guid", "@id"],
+        "type": "string",
+        "minLength": 1,
+        "examples": ["guid", "@id"],
         "description": "The id of a document, as a path from its element.",
     },
     "timePath": {
-        "type": "string", "minLength": 1, "examples": ["pubDate", "*:updated"],
+        "type": "string",
+        "minLength": 1,
+        "examples": ["pubDate", "*:updated"],
         "description": "The time of a document, as a path from its element.",
     },
     "timeZone": {
-        "type": "string", "minLength": 1, "examples": ["UTC", "America/New_York"],
+        "type": "string",
+        "minLength": 1,
+        "examples": ["UTC", "America/New_York"],
         "description": "The IANA time zone of times that state no offset; without it UTC.",
     },
-}  # fmt: skip
+}
 """What the custom properties that Trendlake reads may be."""
 
 

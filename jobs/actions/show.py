@@ -47,9 +47,7 @@ class Shown:
     out: Path | None = None
 
 
-def show(
-    pattern: str, shown: Shown, as_json: bool, profile: str | None, folder: Path | None
-) -> dict[str, Any] | None:  # fmt: skip
+def show(pattern: str, shown: Shown, as_json: bool, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
     """Shows rows of a pattern's results."""
     from pipelines.results.named import table_named
 
@@ -144,7 +142,7 @@ def _first_run(place: Place, spark: SparkSession, pattern: str, name: str) -> st
 
 def print_table(
     spark: SparkSession, table: NamedTable, shown: Shown, *, as_json: bool = False
-) -> dict[str, Any] | None:  # fmt: skip
+) -> dict[str, Any] | None:
     """As `print_results`, of a table that no file speaks of: its columns as they are, the rows published last first."""
     from pipelines.delta.tables import exists
     from pipelines.results.history import version_of
@@ -257,7 +255,7 @@ def write_rows(rows: pa.Table, out: Path) -> None:
 
 def runs(
     pattern: str | None, limit: int, as_json: bool, profile: str | None, folder: Path | None
-) -> dict[str, Any] | None:  # fmt: skip
+) -> dict[str, Any] | None:
     """Shows the newest run records."""
     place = find_place(folder, profile)
     with reading_session(place, "trendlake runs") as spark:

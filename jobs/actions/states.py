@@ -23,8 +23,10 @@ def documents_of(states: Sequence[Repair]) -> list[dict[str, Any]]:
     """The states as `--json` shows them."""
     return [
         {
-            "state": repair.state, "windows": repair.windows, "text": repair.text,
+            "state": repair.state,
+            "windows": repair.windows,
+            "text": repair.text,
             "command": None if repair.command is None else command(repair.command),
         }
         for repair in states
-    ]  # fmt: skip
+    ]

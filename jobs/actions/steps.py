@@ -17,9 +17,15 @@ STEPS = ("check_source", "compute", "check_results", "publish", "report")
 
 
 def run_steps(
-    pattern: str, since: str, until: str, run_id: str, steps: str, progress: Path | None, profile: str | None,
+    pattern: str,
+    since: str,
+    until: str,
+    run_id: str,
+    steps: str,
+    progress: Path | None,
+    profile: str | None,
     folder: Path | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Runs `steps` (names, separated by commas) of a run in their order and notes each in the file `progress`. Raises
     what the first step raises that fails; those before it are done."""
     names = in_order(steps)

@@ -97,7 +97,7 @@ def _of_table(options: TryOptions, place: Place, interval: tuple[int, int] | Non
 
 def _print(
     options: TryOptions, pattern: Pattern, plan: AnyPlan, trial: Sample, where: str, notes: list[str], seconds: float
-) -> None:  # fmt: skip
+) -> None:
     rows = _ranked(plan, trial)
     console.print(f"{pattern.name} on {where}: tried, nothing written", soft_wrap=True)
     for head, words in _coverage_lines(plan, trial):
@@ -162,14 +162,21 @@ def _coverage_lines(plan: AnyPlan, trial: Sample) -> list[tuple[str, str]]:
 def _document(pattern: Pattern, plan: AnyPlan, trial: Sample, where: str) -> dict[str, Any]:
     start, end = plan.windows.span(trial.windows) if trial.windows else (None, None)
     return {
-        "pattern": pattern.name, "source": where, "windows": len(trial.windows),
+        "pattern": pattern.name,
+        "source": where,
+        "windows": len(trial.windows),
         "from": None if start is None or plan.windows.endless else _moment(start),
         "to": None if end is None else _moment(end),
-        "windows_of_source": len(trial.every), "windows_outside": trial.outside, "open_windows": trial.open,
+        "windows_of_source": len(trial.every),
+        "windows_outside": trial.outside,
+        "open_windows": trial.open,
         "rows_taken": trial.taken,
-        "rows_of_source": trial.there, "events": trial.good, "broken": dict(trial.broken),
-        "unjudged": [], "rows": _ranked(plan, trial),
-    }  # fmt: skip
+        "rows_of_source": trial.there,
+        "events": trial.good,
+        "broken": dict(trial.broken),
+        "unjudged": [],
+        "rows": _ranked(plan, trial),
+    }
 
 
 def _moment(micros: int) -> datetime:

@@ -50,8 +50,13 @@ class AirflowApi:
 
     def clear(self, dag_id: str, run_id: str, task_id: str, *, downstream: bool = True) -> None:
         """Runs a task of a run again, whatever its state; with all tasks downstream, or by itself."""
-        body = {"dag_run_id": run_id, "task_ids": [task_id], "include_downstream": downstream, "only_failed": False,
-                "dry_run": False}  # fmt: skip
+        body = {
+            "dag_run_id": run_id,
+            "task_ids": [task_id],
+            "include_downstream": downstream,
+            "only_failed": False,
+            "dry_run": False,
+        }
         self._call("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", body)
 
     def new_version(self, uri: str) -> bool:

@@ -95,11 +95,7 @@ class AirflowHome:
             "classpath": "trendlake_bundle.PatternsBundle",
             "kwargs": {"patterns": str(self.patterns or self.project.patterns), "refresh_interval": 5},
         }
-        spark = {
-            "conn_type": "spark",
-            "host": self.profile.master or "local[*]",
-            "extra": {"deploy-mode": "client"},
-        }
+        spark = {"conn_type": "spark", "host": self.profile.master or "local[*]", "extra": {"deploy-mode": "client"}}
         settings = {
             "CORE__EXECUTOR": "LocalExecutor",
             # the pool limits the steps; one slot more is always free for alerts about late runs

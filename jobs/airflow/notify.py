@@ -18,9 +18,11 @@ IN_A_TASK = "AIRFLOW_CTX_DAG_ID"
 def asset_of(source: str) -> tuple[str, str]:
     """Name and URI of a source's asset in Airflow; `source` may also be the results of a pattern."""
     name = upstream(source)
-    return (f"source_{source}", f"trendlake://sources/{source}") if name is None else (
-        f"results_{name}", f"trendlake://results/{name}",
-    )  # fmt: skip
+    return (
+        (f"source_{source}", f"trendlake://sources/{source}")
+        if name is None
+        else (f"results_{name}", f"trendlake://results/{name}")
+    )
 
 
 def notify_of_results(project: Project, pattern: str) -> None:

@@ -14,7 +14,9 @@ from jobs.terminal.outcome import guarded
 
 @guarded
 def show(
-    pattern: Results, limit: Limit = 10, group: Groups = None,
+    pattern: Results,
+    limit: Limit = 10,
+    group: Groups = None,
     since: Annotated[
         Optional[str],  # noqa: UP045 - typer reads it
         typer.Option("--from", help="Only rows of windows that begin at this time (ISO 8601) or later."),
@@ -31,8 +33,11 @@ def show(
         Optional[Path],  # noqa: UP045
         typer.Option("--out", help="Write all selected rows to this CSV or Parquet file."),
     ] = None,
-    as_of: AsOf = None, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any] | None:  # fmt: skip
+    as_of: AsOf = None,
+    as_json: Json = False,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any] | None:
     """Show rows of a pattern's results, now or as of a version.
 
     The rows with the largest counts, or the latest where nothing is counted. Then what is to be repaired, such as
@@ -55,14 +60,16 @@ def ls(
         Optional[list[str]],  # noqa: UP045
         typer.Argument(
             help="Names, files, or selectors; default: all patterns.",
-            metavar="SELECTOR", autocompletion=completion.patterns,
+            metavar="SELECTOR",
+            autocompletion=completion.patterns,
         ),
     ] = None,
     orphans: Annotated[
         bool, typer.Option("--orphans", help="List results and quarantines whose pattern or contract has no file.")
     ] = False,
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
     """List the patterns of the project, or those that a selector means.
 
     In the order of a run: a pattern comes after those whose results it reads. Selectors: fall_* (names), tag:daily,
@@ -89,8 +96,11 @@ def ls(
 @guarded
 def runs(
     pattern: Annotated[Optional[str], typer.Argument(help="Only runs of this pattern.")] = None,  # noqa: UP045
-    limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any] | None:  # fmt: skip
+    limit: Limit = 20,
+    as_json: Json = False,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any] | None:
     """List the newest run records.
 
     Shows what each stage read and wrote, and how long it took.

@@ -11,9 +11,7 @@ from jobs.terminal.options import Json, Limit, ProfileName, ProjectDir, Source
 from jobs.terminal.outcome import guarded
 
 quarantine = typer.Typer(
-    help="Show quarantined rows, and replay repaired ones.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Show quarantined rows, and replay repaired ones.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -23,13 +21,15 @@ def show_quarantine(
     source: Source,
     rule: Annotated[Optional[str], typer.Option("--rule", help="Only rows that break this rule first.")] = None,  # noqa: UP045
     run: Annotated[Optional[str], typer.Option("--run", help="Only rows that this run has quarantined.")] = None,  # noqa: UP045
-    limit: Limit = 20, as_json: Json = False,
+    limit: Limit = 20,
+    as_json: Json = False,
     out: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--out", help="Write all of them to this CSV or Parquet file, for repair and replay."),
     ] = None,
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any] | None:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any] | None:
     """Show quarantined rows that still break the contract.
 
     Shows counts by rule, then rows with the reason.
@@ -48,8 +48,9 @@ def show_quarantine(
 def replay_quarantine(
     source: Source,
     file: Annotated[Path, typer.Argument(help="The repaired rows: CSV, Parquet or JSON.", metavar="FILE")],
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
     """Put repaired rows into the source, in one commit.
 
     Each replaces its broken row. Replaying the same file again changes nothing.

@@ -27,9 +27,13 @@ def _step(
 
 @guarded
 def check_source(
-    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    pattern: Pattern,
+    since: Since,
+    until: Until,
+    run_id: RunId,
+    profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Step 1: pin the source's version and check its rows.
 
     Example: trendlake check-source delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
@@ -39,9 +43,13 @@ def check_source(
 
 @guarded
 def compute(
-    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    pattern: Pattern,
+    since: Since,
+    until: Until,
+    run_id: RunId,
+    profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Step 2: compute the windows and stage the results.
 
     Example: trendlake compute delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
@@ -51,9 +59,13 @@ def compute(
 
 @guarded
 def check_results(
-    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    pattern: Pattern,
+    since: Since,
+    until: Until,
+    run_id: RunId,
+    profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Step 3: check the staged results.
 
     Example: trendlake check-results delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
@@ -63,9 +75,13 @@ def check_results(
 
 @guarded
 def publish(
-    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    pattern: Pattern,
+    since: Since,
+    until: Until,
+    run_id: RunId,
+    profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Step 4: publish the staged results in one commit.
 
     Example: trendlake publish delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
@@ -75,11 +91,13 @@ def publish(
 
 @guarded
 def report(
-    pattern: Pattern, run_id: RunId,
+    pattern: Pattern,
+    run_id: RunId,
     since: Annotated[Optional[str], typer.Option("--from", help="Ignored: the run record has the interval.")] = None,  # noqa: UP045
     until: Annotated[Optional[str], typer.Option("--to", help="Ignored: the run record has the interval.")] = None,  # noqa: UP045
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
     """Step 5: write the run's report, a page and a picture.
 
     Example: trendlake report delay_snowball --run-id r1
@@ -96,15 +114,18 @@ def report(
 @guarded
 def run_steps(
     patterns: Annotated[list[str], typer.Argument(help="A name or a file; of a batch several.", metavar="PATTERN")],
-    since: Since, until: Until, run_id: RunId,
+    since: Since,
+    until: Until,
+    run_id: RunId,
     steps: Annotated[str, typer.Option("--steps", help="Steps in their order, separated by commas.")],
     progress: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--progress", help="A file for each step done; the process that holds its lock is waited on."),
     ] = None,
     batch: Annotated[Optional[str], typer.Option("--batch", help="The batch that the patterns are of.")] = None,  # noqa: UP045
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any] | Verdict:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any] | Verdict:
     """Run some steps in one Spark application, for an Airflow task.
 
     Example: trendlake run-steps rising --from 2026-01-01 --to 2026-01-02 --run-id r1 --steps compute,check_results
@@ -146,7 +167,8 @@ def run(
         Optional[list[str]],  # noqa: UP045
         typer.Argument(
             help="Names, files, or selectors such as fall_* and tag:daily (`trendlake ls --help` lists them).",
-            metavar="PATTERN", autocompletion=completion.patterns,
+            metavar="PATTERN",
+            autocompletion=completion.patterns,
         ),
     ] = None,
     since: Annotated[Optional[str], typer.Option("--from", help="Start of the interval, ISO 8601 (UTC).")] = None,  # noqa: UP045
@@ -159,8 +181,10 @@ def run(
         Optional[Literal["here", "spark"]],  # noqa: UP045
         typer.Option("--on", help="Do each step in this process, or on Spark. Default: by the number of rows."),
     ] = None,
-    run_id: AnyRunId = None, profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> Iterator[Any]:  # fmt: skip
+    run_id: AnyRunId = None,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> Iterator[Any]:
     """Run all steps of patterns for an interval.
 
     Without --from and --to: the complete windows after the last published one; if none is published, the last complete
@@ -192,7 +216,8 @@ def backfill(
         Optional[str],  # noqa: UP045
         typer.Argument(
             help="A name under conf/patterns, or a file's path; default with --stale: all patterns.",
-            metavar="PATTERN", autocompletion=completion.patterns,
+            metavar="PATTERN",
+            autocompletion=completion.patterns,
         ),
     ] = None,
     since: Annotated[Optional[str], typer.Option("--from", help="Start of the interval, ISO 8601 (UTC).")] = None,  # noqa: UP045
@@ -208,8 +233,9 @@ def backfill(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only print the number of windows, events and bytes.")
     ] = False,
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> Iterator[dict[str, Any]]:
     """Compute a long interval in chunks.
 
     All chunks share one Spark session. Started again, it continues where it stopped.

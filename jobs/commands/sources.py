@@ -33,9 +33,7 @@ def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] =
 @guarded
 def new_source(
     name: Annotated[str, typer.Argument(help="The source's name.")],
-    event_time: Annotated[
-        str, typer.Option("--event-time", help="The column with the time of an event; XML: a path.")
-    ],
+    event_time: Annotated[str, typer.Option("--event-time", help="The column with the time of an event; XML: a path.")],
     event_id: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--event-id", help="The column with the id of an event, or several: carrier,day. XML: a path."),
@@ -72,15 +70,14 @@ def new_source(
         Optional[list[str]],  # noqa: UP045
         typer.Option("--null-word", help="A text that means NULL in a file, as NA and null do; repeatable."),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the contract, if there is one.")
-    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the contract, if there is one.")] = False,
     table: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--table", help="Path or URI of an existing Delta table, which is read in place."),
     ] = None,
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
     """Write the data contract of a new source.
 
     Its columns are those of a file, or of an existing Delta table.
@@ -187,8 +184,9 @@ def delete_rows(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the number of rows.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
     """Delete rows of a source in one commit.
 
     Asks for confirmation. The next revision of each pattern applies the deletion.

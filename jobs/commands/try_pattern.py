@@ -26,11 +26,12 @@ def try_(
         Optional[Path],  # noqa: UP045
         typer.Option("--events", help="A file of events (CSV, Parquet, JSON) instead of the table; needs no Spark."),
     ] = None,
-    most: Annotated[
-        int, typer.Option("--max-events", min=1, help="Upper limit of events in the sample.")
-    ] = 50_000,
-    limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any] | None:  # fmt: skip
+    most: Annotated[int, typer.Option("--max-events", min=1, help="Upper limit of events in the sample.")] = 50_000,
+    limit: Limit = 20,
+    as_json: Json = False,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any] | None:
     """Try a pattern on a sample; nothing is written.
 
     It runs in this process, without Airflow.

@@ -17,14 +17,16 @@ def revise(
     patterns: Annotated[
         Optional[list[str]],  # noqa: UP045 - typer reads it
         typer.Argument(
-            help="Names, files, or selectors such as fall_* and tag:daily; or --source.", metavar="PATTERN",
+            help="Names, files, or selectors such as fall_* and tag:daily; or --source.",
+            metavar="PATTERN",
             autocompletion=completion.patterns,
         ),
     ] = None,
     source: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
-            "--source", help="All published patterns that read this source, and patterns on their results.",
+            "--source",
+            help="All published patterns that read this source, and patterns on their results.",
             autocompletion=completion.sources,
         ),
     ] = None,
@@ -36,8 +38,9 @@ def revise(
         Optional[Path],  # noqa: UP045
         typer.Option("--progress", help="Of an Airflow task: as of `trendlake run-steps`.", hidden=True),
     ] = None,
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any] | Verdict:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any] | Verdict:
     """Bring results up to date with a changed source.
 
     Applies late, changed and deleted events of the source's newest version.
@@ -63,8 +66,9 @@ def reset(
     pattern: Results,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
     """Remove everything that a pattern has published.
 
     Also removes the history of the results. Sources and run records stay. The results of a pattern whose file is gone
@@ -85,8 +89,11 @@ def diff(
     pattern: Pattern,
     since: Annotated[str, typer.Option("--from", help="A version of the results, or a time (ISO 8601).")],
     until: Annotated[str, typer.Option("--to", help="A later version or time.")],
-    limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any] | None:  # fmt: skip
+    limit: Limit = 20,
+    as_json: Json = False,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any] | None:
     """Show what changed between two versions of the results.
 
     Lists rows that were added, changed or retracted, and the commits that did so.
@@ -104,8 +111,9 @@ def history(
     window: Annotated[str, typer.Option("--window", help="A time of the results' window column (ISO 8601).")],
     group: Groups = None,
     as_json: Json = False,
-    profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any] | None:  # fmt: skip
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any] | None:
     """Show every value that a group has had in a window.
 
     Also shows the version of the source that each value was computed from.

@@ -19,10 +19,11 @@ Pattern = Annotated[
 Results = Annotated[
     str,
     typer.Argument(
-        help="A pattern's name or file; or results/NAME, a table.", metavar="PATTERN",
+        help="A pattern's name or file; or results/NAME, a table.",
+        metavar="PATTERN",
         autocompletion=completion.patterns,
     ),
-]  # fmt: skip
+]
 Source = Annotated[
     str,
     typer.Argument(help="The source, as its contract is named.", metavar="SOURCE", autocompletion=completion.sources),
@@ -40,10 +41,7 @@ ProfileName = Annotated[
 ]
 ProjectDir = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option(
-        "--project-dir",
-        help="Folder with conf/; default: TRENDLAKE_PROJECT, else searched upwards.",
-    ),
+    typer.Option("--project-dir", help="Folder with conf/; default: TRENDLAKE_PROJECT, else searched upwards."),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows shown.")]
 AsOf = Annotated[

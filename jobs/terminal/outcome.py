@@ -33,11 +33,20 @@ EXIT_CODES = (
 
 PACKAGES = {
     "spark": {
-        "altair", "delta", "deltalake", "great_expectations", "jinja2", "markupsafe", "openlineage", "pandas", "py4j",
-        "pyspark", "vl_convert",
+        "altair",
+        "delta",
+        "deltalake",
+        "great_expectations",
+        "jinja2",
+        "markupsafe",
+        "openlineage",
+        "pandas",
+        "py4j",
+        "pyspark",
+        "vl_convert",
     },
     "airflow": {"airflow", "psutil", "sqlalchemy"},
-}  # fmt: skip
+}
 """The packages that each extra of the installation brings, by the name that is imported."""
 
 Command = Callable[..., Any]

@@ -93,12 +93,19 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
             raise ProjectError(f"{picture} cannot be written: {error.strerror or error}") from None
         console.print(f"picture   {picture}", soft_wrap=True)
     return {
-        "pattern": pattern.name, "kind": plan.kind, "source": pattern.source, "plan_hash": plan.hash,
-        "columns": plan.columns, "cut_by": plan.unit_key, "key": plan.key,
+        "pattern": pattern.name,
+        "kind": plan.kind,
+        "source": pattern.source,
+        "plan_hash": plan.hash,
+        "columns": plan.columns,
+        "cut_by": plan.unit_key,
+        "key": plan.key,
         "result_columns": {field.name: str(field.type) for field in plan.result_schema},
-        "warnings": notes, "explained": text.splitlines(), "picture": picture,
+        "warnings": notes,
+        "explained": text.splitlines(),
+        "picture": picture,
         "shared": shared.about() if shared else None,
-    }  # fmt: skip
+    }
 
 
 def _batches_rule(project: Project) -> str | None:
@@ -114,7 +121,7 @@ def _batches_rule(project: Project) -> str | None:
 
 def table_of(
     plan: AnyPlan, title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None
-) -> Table:  # fmt: skip
+) -> Table:
     """A table of result rows (all columns of `plan.result_schema`), of all `columns` or of those that people read: with
     a frame on a terminal, plain in a pipe."""
     from pipelines.report.words import length
@@ -130,11 +137,14 @@ def table_of(
         timed = pa.types.is_timestamp(kind)
         table.add_column(name, justify="left" if left else "right", no_wrap=timed, overflow="fold")
     for row in rows:
-        table.add_row(*[
-            length(row[name]) if name in durations and row[name] is not None
-            else cell(row[name], row.get(f"{name}_log10"))
-            for name in shown
-        ])  # fmt: skip
+        table.add_row(
+            *[
+                length(row[name])
+                if name in durations and row[name] is not None
+                else cell(row[name], row.get(f"{name}_log10"))
+                for name in shown
+            ]
+        )
     return table
 
 

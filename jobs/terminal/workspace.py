@@ -65,8 +65,11 @@ def find_place(project_dir: Path | None, profile: str | None, *, writes: bool = 
 
 
 AHEAD = (
-    "pipelines.steps.sequence", "great_expectations.expectations", "pipelines.report.chart", "pipelines.site.build",
-)  # fmt: skip
+    "pipelines.steps.sequence",
+    "great_expectations.expectations",
+    "pipelines.report.chart",
+    "pipelines.site.build",
+)
 """Modules of a run, in the order in which it needs them."""
 
 

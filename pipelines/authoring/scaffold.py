@@ -132,9 +132,14 @@ def usable_columns(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
 
 
 def new_source(
-    project: Project, name: str, columns: pa.Schema, roles: Roles, form: FileForm | None = None, *,
+    project: Project,
+    name: str,
+    columns: pa.Schema,
+    roles: Roles,
+    form: FileForm | None = None,
+    *,
     overwrite: bool = False,
-) -> Path:  # fmt: skip
+) -> Path:
     """A contract for the source `name`, with a table's columns; the file. Raises ProjectError where there is one,
     unless it is to `overwrite` that."""
     contract = _contract(name, columns, roles, form or FileForm())
@@ -291,15 +296,20 @@ def _contract(name: str, columns: pa.Schema, roles: Roles, form: FileForm) -> di
         properties = [id_column, *properties]
     table["properties"] = properties
     return {
-        "apiVersion": "v3.1.0", "kind": "DataContract", "id": f"source-{name}", "version": "1.0.0", "name": name,
-        "status": "draft", "schema": [table],
+        "apiVersion": "v3.1.0",
+        "kind": "DataContract",
+        "id": f"source-{name}",
+        "version": "1.0.0",
+        "name": name,
+        "status": "draft",
+        "schema": [table],
         "slaProperties": [{"property": "latency", "value": 1, "unit": "d"}],
-    }  # fmt: skip
+    }
 
 
 def _column(
     column: pa.Field, role: str | None, how: TimeFormat | None = None, words: Sequence[str] = ()
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     logical, physical = _types(column, role)
     item: dict[str, Any] = {"name": column.name, "logicalType": logical}
     if physical is not None:

@@ -40,10 +40,16 @@ class SharedWork:
     def about(self) -> dict[str, Any]:
         """For programs."""
         return {
-            "batch": self.batch, "others": self.others, "shuffled_by": self.key, "shuffled_with": self.shuffled_with,
-            "pass": self.one_pass.way, "one_pass_with": self.one_pass_with, "shuffles": self.shuffles,
-            "passes": self.passes, "invalid": self.invalid,
-        }  # fmt: skip
+            "batch": self.batch,
+            "others": self.others,
+            "shuffled_by": self.key,
+            "shuffled_with": self.shuffled_with,
+            "pass": self.one_pass.way,
+            "one_pass_with": self.one_pass_with,
+            "shuffles": self.shuffles,
+            "passes": self.passes,
+            "invalid": self.invalid,
+        }
 
     def lines(self) -> list[str]:
         """For people."""
@@ -98,9 +104,16 @@ def shared_work(project: Project, pattern: Pattern, rule: str | None) -> SharedW
         return tuple(names[number] for number in numbers if number != at)
 
     return SharedWork(
-        batch, others(range(len(names))), key, others(mine), one_pass, others(one_pass.plans),
-        len(channels), len(passes), tuple(invalid),
-    )  # fmt: skip
+        batch,
+        others(range(len(names))),
+        key,
+        others(mine),
+        one_pass,
+        others(one_pass.plans),
+        len(channels),
+        len(passes),
+        tuple(invalid),
+    )
 
 
 def _channels(plans: Sequence[AnyPlan]) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:

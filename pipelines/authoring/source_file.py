@@ -44,9 +44,15 @@ class Findings:
 
 
 def new_source_of_file(
-    project: Project, name: str, sample: Path, roles: Roles, options: TimeOptions, *,
-    null_words: Sequence[str] = (), overwrite: bool = False,
-) -> tuple[Path, Findings]:  # fmt: skip
+    project: Project,
+    name: str,
+    sample: Path,
+    roles: Roles,
+    options: TimeOptions,
+    *,
+    null_words: Sequence[str] = (),
+    overwrite: bool = False,
+) -> tuple[Path, Findings]:
     """A contract for the source `name`, with the columns of the file `sample`. Nothing is written for a file that
     ingestion would refuse by such a contract. `null_words`: texts that mean NULL, beside the usual ones; `overwrite`: a
     contract that exists is replaced.
@@ -134,9 +140,11 @@ def _no_id(file: FileCells, columns: pa.Schema) -> ProjectError:
     """What is missing, and which columns could be it."""
     readable, _ = usable_columns(columns)
     names = unique_columns(file, readable.names, [column.name for column in readable if _is_key(column.type)])
-    hint = f"unique in this file: {', '.join(names)}; --event-id {names[0]}" if names else (
-        "no column is unique in this file: --event-id COLUMN,COLUMN names columns that identify a row together"
-    )  # fmt: skip
+    hint = (
+        f"unique in this file: {', '.join(names)}; --event-id {names[0]}"
+        if names
+        else ("no column is unique in this file: --event-id COLUMN,COLUMN names columns that identify a row together")
+    )
     return ProjectError("--event-id is missing: the column with the id of an event, or several", hint=hint)
 
 
@@ -163,9 +171,7 @@ def _check_options(options: TimeOptions) -> None:
             raise ProjectError(f"{option}: {message}", hint=hint)
 
 
-def _time_columns(
-    file: FileCells, names: Sequence[str], roles: Roles, options: TimeOptions
-) -> dict[str, TimeColumn]:  # fmt: skip
+def _time_columns(file: FileCells, names: Sequence[str], roles: Roles, options: TimeOptions) -> dict[str, TimeColumn]:
     """The named columns as times, in the stated format if it reads them. Raises ProjectError for the event time."""
     stated = time_columns(file, names, options.text_format) if options.text_format is not None else {}
     misfits = [name for name in names if name not in stated or stated[name].formats == []]

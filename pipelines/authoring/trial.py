@@ -107,9 +107,8 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
     good = taken.events.num_rows
     notes = tuple(advice_on(taken.events, plan.advice))
     return Sample(
-        rows, chosen, every, taken.rows, extent.rows, good, taken.broken, still_open, extent.newest,
-        notes, outside,
-    )  # fmt: skip
+        rows, chosen, every, taken.rows, extent.rows, good, taken.broken, still_open, extent.newest, notes, outside
+    )
 
 
 def events_of(good: pa.Table, contract: Contract, plan: AnyPlan) -> pa.Table:

@@ -101,9 +101,7 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
         yield path, error, [*(str(item.message) for item in caught if item.category is PatternWarning), *notes]
 
 
-def _check(
-    project: Project, profile: Profile, path: Path, among_others: Callable[[Pattern], None]
-) -> list[str]:  # fmt: skip
+def _check(project: Project, profile: Profile, path: Path, among_others: Callable[[Pattern], None]) -> list[str]:
     """What is rarely meant in a file without mistakes. Raises TrendlakeError."""
     if path.resolve().parent != project.contracts.resolve():
         pattern, plan = compiled(project, path)

@@ -9,10 +9,21 @@ from pipelines.contracts.odcs import Property
 from pipelines.contracts.rule_options import INTEGER_FORMATS, NUMBER_FORMATS, decimal_fits
 
 LOGICAL_OF = {
-    "string": "string", "varchar": "string", "char": "string", "tinyint": "integer", "smallint": "integer",
-    "int": "integer", "bigint": "integer", "float": "number", "double": "number", "decimal": "number",
-    "timestamp": "timestamp", "date": "date", "boolean": "boolean", "array": "array",
-}  # fmt: skip
+    "string": "string",
+    "varchar": "string",
+    "char": "string",
+    "tinyint": "integer",
+    "smallint": "integer",
+    "int": "integer",
+    "bigint": "integer",
+    "float": "number",
+    "double": "number",
+    "decimal": "number",
+    "timestamp": "timestamp",
+    "date": "date",
+    "boolean": "boolean",
+    "array": "array",
+}
 SIZED = ("decimal", "varchar", "char")
 
 

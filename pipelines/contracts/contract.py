@@ -34,8 +34,11 @@ from pipelines.errors import ContractErrors
 
 ROLES = ("event_id", "event_time", "event_type", "document", "sequence")
 _TYPES_OF_ROLES = {
-    "event_id": ("string", "integer"), "event_time": ("timestamp",), "event_type": ("string",), "document": ("string",),
-}  # fmt: skip
+    "event_id": ("string", "integer"),
+    "event_time": ("timestamp",),
+    "event_type": ("string",),
+    "document": ("string",),
+}
 TYPE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 """An event type that patterns can name."""
 TYPE_COLUMN = "event_type"
@@ -198,9 +201,7 @@ def _with_columns(rule: Rule, columns: tuple[Column, ...], roles: Mapping[str, s
     return replace(rule, compared=tuple(item.name for item in columns), sequence=roles.get("sequence"))
 
 
-def _columns(
-    document: Document, source: Source, errors: list[TrendlakeError], *, lists: bool
-) -> tuple[Column, ...]:  # fmt: skip
+def _columns(document: Document, source: Source, errors: list[TrendlakeError], *, lists: bool) -> tuple[Column, ...]:
     columns: list[Column] = []
     seen: dict[str, str] = {}
     for index, item in enumerate(document.table.properties):

@@ -65,9 +65,12 @@ def document_paths_of(document: Document, source: Source, errors: list[Trendlake
             errors.append(type(error.error)(message, place=place, hint=error.error.hint))
     texts.setdefault("timeFormat", ISO)
     return DocumentPaths(
-        paths.get("documentPath", ROOT), paths.get("idPath"), paths.get("timePath"), texts["timeFormat"],
+        paths.get("documentPath", ROOT),
+        paths.get("idPath"),
+        paths.get("timePath"),
+        texts["timeFormat"],
         tuple(sorted(texts.items())),
-    )  # fmt: skip
+    )
 
 
 def _path(name: str, text: str) -> Path:

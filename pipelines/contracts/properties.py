@@ -19,31 +19,58 @@ from pipelines.contracts.odcs import Document
 Level = Literal["table", "column", "service level"]
 PROPERTIES: Mapping[Level, tuple[str, ...]] = {
     "table": (
-        "eventType", "quarantineTolerance", "corrections", "nullWords", "documentPath", "idPath", "timePath",
+        "eventType",
+        "quarantineTolerance",
+        "corrections",
+        "nullWords",
+        "documentPath",
+        "idPath",
+        "timePath",
         "timeFormat",
     ),
     "column": ("eventRole", "nullWords", "timeFormat", "timeZone", "idColumns", "appliesTo"),
     "service level": ("latency", "maxFuture"),
-}  # fmt: skip
+}
 """The properties that are read, by the place where they are: `customProperties` of the table, `customProperties` of a
 column, `slaProperties` of the contract."""
 OF_DOCUMENTS = ("documentPath", "idPath", "timePath", "timeFormat")
 """Properties of the table that are read of a source of documents only."""
 PLACES: Mapping[Level, str] = {
-    "table": "the table's customProperties", "column": "a column's customProperties", "service level": "slaProperties",
-}  # fmt: skip
+    "table": "the table's customProperties",
+    "column": "a column's customProperties",
+    "service level": "slaProperties",
+}
 SERVICE_LEVELS = (
-    "ly", "availability", "throughput", "errorRate", "generalAvailability", "endOfSupport", "endOfLife", "retention",
-    "frequency", "timeOfAvailability", "timeToDetect", "timeToNotify", "timeToRepair",
-)  # fmt: skip
+    "ly",
+    "availability",
+    "throughput",
+    "errorRate",
+    "generalAvailability",
+    "endOfSupport",
+    "endOfLife",
+    "retention",
+    "frequency",
+    "timeOfAvailability",
+    "timeToDetect",
+    "timeToNotify",
+    "timeToRepair",
+)
 """Further names that the standard has for service levels."""
 CLOSE = 0.75
 """How alike two names are (`difflib`'s ratio) of which one is taken for a misspelling of the other."""
 CORRECTIONS = ("replace",)
 MICROSECONDS = {
-    "s": 10**6, "second": 10**6, "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6,
-    "d": 86400 * 10**6, "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
-}  # fmt: skip
+    "s": 10**6,
+    "second": 10**6,
+    "min": 60 * 10**6,
+    "minute": 60 * 10**6,
+    "h": 3600 * 10**6,
+    "hour": 3600 * 10**6,
+    "d": 86400 * 10**6,
+    "day": 86400 * 10**6,
+    "w": 7 * 86400 * 10**6,
+    "week": 7 * 86400 * 10**6,
+}
 MAX_FUTURE_US = MICROSECONDS["d"]
 """How far in the future an event may lie and move the watermark, where the contract does not say."""
 
@@ -88,9 +115,7 @@ def replaces(document: Document, source: Source, errors: list[TrendlakeError]) -
     return False
 
 
-def duration(
-    document: Document, source: Source, names: Sequence[str], errors: list[TrendlakeError]
-) -> int | None:  # fmt: skip
+def duration(document: Document, source: Source, names: Sequence[str], errors: list[TrendlakeError]) -> int | None:
     """The service level with one of `names`, microseconds; None where the contract does not have it."""
     for index, level in enumerate(document.sla_properties):
         if level.property.lower() not in {name.lower() for name in names}:

@@ -34,7 +34,7 @@ OPTIONS = {
 
 def rules_of(
     document: Document, source: Source, types: Mapping[str, str], errors: list[TrendlakeError]
-) -> tuple[Rule, ...]:  # fmt: skip
+) -> tuple[Rule, ...]:
     """Every rule of the document, in its order; mistakes are added to `errors`. `types`: Spark's, of columns; "" of one
     whose type is not known."""
     rules: list[Rule] = []
@@ -97,9 +97,15 @@ def _property_rules(item: Property, source: Source, path: Path, errors: list[Tre
             errors.append(BadValueError(f"no value is between {low} and {high}", place=where))
         strict = ("exclusiveMinimum" in bounds, "exclusiveMaximum" in bounds)
         yield Rule(
-            f"{item.name}_range", "range", column, low=low, high=high, low_strict=strict[0], high_strict=strict[1],
+            f"{item.name}_range",
+            "range",
+            column,
+            low=low,
+            high=high,
+            low_strict=strict[0],
+            high_strict=strict[1],
             place=place,
-        )  # fmt: skip
+        )
     if "minLength" in options or "maxLength" in options:
         low, high = options.get("minLength"), options.get("maxLength")
         yield Rule(f"{item.name}_length", "length", column, low=low, high=high, place=place)
@@ -136,9 +142,13 @@ def _bound(item: Property, value: Any) -> Scalar:
 
 
 def _quality_rule(
-    quality: Quality, columns: tuple[str, ...], source: Source, path: Path, types: Mapping[str, str],
+    quality: Quality,
+    columns: tuple[str, ...],
+    source: Source,
+    path: Path,
+    types: Mapping[str, str],
     errors: list[TrendlakeError],
-) -> Iterator[Rule]:  # fmt: skip
+) -> Iterator[Rule]:
     place = source.place(path)
     if quality.type == "text":
         return
@@ -183,11 +193,7 @@ def _quality_rule(
 
 
 def _invalid_values(
-    quality: Quality,
-    columns: tuple[str, ...],
-    place: Place,
-    errors: list[TrendlakeError],
-    common: Mapping[str, Any],
+    quality: Quality, columns: tuple[str, ...], place: Place, errors: list[TrendlakeError], common: Mapping[str, Any]
 ) -> Iterator[Rule]:
     """A set, a pattern, or both: a name given is the rule's, with the kind appended where there are two."""
     arguments, prefix = quality.arguments, "_".join(columns)
@@ -205,9 +211,14 @@ def _invalid_values(
 
 
 def _row_rule(
-    quality: Quality, columns: tuple[str, ...], source: Source, path: Path, types: Mapping[str, str],
-    errors: list[TrendlakeError], common: Mapping[str, Any],
-) -> Iterator[Rule]:  # fmt: skip
+    quality: Quality,
+    columns: tuple[str, ...],
+    source: Source,
+    path: Path,
+    types: Mapping[str, str],
+    errors: list[TrendlakeError],
+    common: Mapping[str, Any],
+) -> Iterator[Rule]:
     place = source.place((*path, "engine"))
     if quality.engine != "trendlake":
         message = f"rules of engine '{quality.engine}' are not run"

@@ -29,11 +29,7 @@ _TOKENS = re.compile(
     re.DOTALL,
 )
 _MEMBERS = re.compile(rf"{_ESCAPED}|.", re.DOTALL)
-_OTHERWISE = {
-    ".": "[^\\n\\r\\x{85}\\x{2028}\\x{2029}]",
-    r"\s": "[\\t-\\r ]",
-    r"\S": "[^\\t-\\r ]",
-}
+_OTHERWISE = {".": "[^\\n\\r\\x{85}\\x{2028}\\x{2029}]", r"\s": "[\\t-\\r ]", r"\S": "[^\\t-\\r ]"}
 _OTHERWISE_IN_CLASS = {r"\s": "\\t-\\r ", r"\S": "\\x00-\\x08\\x0E-\\x1F!-\\x{10FFFF}"}
 _NAMES = (
     (r"\(\?<?[=!]", "look-around"),

@@ -27,10 +27,25 @@ from pipelines.spark.identifiers import quoted
 from pipelines.spark.type_names import spark_name
 
 SORTS = (
-    "group", "trend_count", "trend_count_or_zero", "occurrence_count", "sum", "mean", "extreme", "log10",
-    "events", "measure", "end_event", "graph", "partition", "event", "register", "attribute",
-    "document", "returned",
-)  # fmt: skip
+    "group",
+    "trend_count",
+    "trend_count_or_zero",
+    "occurrence_count",
+    "sum",
+    "mean",
+    "extreme",
+    "log10",
+    "events",
+    "measure",
+    "end_event",
+    "graph",
+    "partition",
+    "event",
+    "register",
+    "attribute",
+    "document",
+    "returned",
+)
 LOG10 = "_log10"
 
 
@@ -104,8 +119,11 @@ def _fill(item: Property, fields: list[pa.Field]) -> Iterator[Property]:
         quality = tuple(_fill_rule(rule, field.name, words) for rule in item.quality)
         logical = LOGICAL_OF[re.split(r"[(<]", kind)[0]]
         update: dict[str, Any] = {
-            "name": field.name, "physical_type": kind, "logical_type": logical, "quality": quality,
-        }  # fmt: skip
+            "name": field.name,
+            "physical_type": kind,
+            "logical_type": logical,
+            "quality": quality,
+        }
         yield item.model_copy(update=update)
 
 

@@ -14,14 +14,22 @@ from cep_core.events.schema import family
 from pipelines.contracts.rules import Rule
 
 _KINDS: Mapping[str, pa.DataType] = {
-    "string": pa.string(), "boolean": pa.bool_(), "date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"),
-    "int": pa.int64(), "double": pa.float64(),
-}  # fmt: skip
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "int": pa.int64(),
+    "double": pa.float64(),
+}
 """A type of each family of columns."""
 _WORDS = {
-    "string": "a text", "boolean": "true or false", "date": "a day, such as 2026-01-31",
-    "timestamp": "a time, such as 2026-01-31T09:00:00Z", "int": "a number", "double": "a number",
-}  # fmt: skip
+    "string": "a text",
+    "boolean": "true or false",
+    "date": "a day, such as 2026-01-31",
+    "timestamp": "a time, such as 2026-01-31T09:00:00Z",
+    "int": "a number",
+    "double": "a number",
+}
 
 
 def value_of(value: Any, kind: pa.DataType) -> Any:

@@ -38,9 +38,23 @@ CLOCK_DIRECTIVES: Mapping[str, str] = {
 DIRECTIVES = {**DATE_DIRECTIVES, **CLOCK_DIRECTIVES, "%%": "a percent sign"}
 """What a `timeFormat` may contain; all other characters stand for themselves."""
 MEANT = {
-    "%D": "%m/%d/%y", "%F": "%Y-%m-%d", "%T": "%H:%M:%S", "%R": "%H:%M", "%h": "%b", "%e": "%d", "%k": "%H",
-    "%l": "%I", "%s": "%S", "%i": "%M", "%P": "%p", "%L": "%f", "%N": "%f", "%Z": "%z", "%G": "%Y", "%n": "%m",
-}  # fmt: skip
+    "%D": "%m/%d/%y",
+    "%F": "%Y-%m-%d",
+    "%T": "%H:%M:%S",
+    "%R": "%H:%M",
+    "%h": "%b",
+    "%e": "%d",
+    "%k": "%H",
+    "%l": "%I",
+    "%s": "%S",
+    "%i": "%M",
+    "%P": "%p",
+    "%L": "%f",
+    "%N": "%f",
+    "%Z": "%z",
+    "%G": "%Y",
+    "%n": "%m",
+}
 """Directives of other programs, and what they are called here."""
 DIRECTIVE = re.compile(r"%[-_^0#]?.?", re.DOTALL)
 HOURS = ("%H", "%I")

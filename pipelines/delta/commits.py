@@ -80,9 +80,13 @@ def _commit(folder: Path, version: int | None) -> Commit:
     assert version is not None
     info = commit_info(folder, version)
     return Commit(
-        version, info.get("operation", ""), info.get("operationMetrics") or {}, _note(info.get("userMetadata")),
-        info.get("operationParameters") or {}, at=_moment(info.get("inCommitTimestamp", info.get("timestamp"))),
-    )  # fmt: skip
+        version,
+        info.get("operation", ""),
+        info.get("operationMetrics") or {},
+        _note(info.get("userMetadata")),
+        info.get("operationParameters") or {},
+        at=_moment(info.get("inCommitTimestamp", info.get("timestamp"))),
+    )
 
 
 def known_commits(spark: SparkSession, path: str) -> list[Commit]:

@@ -122,21 +122,29 @@ def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def merge_metrics(
     actions: Sequence[Action], *, inserted: int = 0, updated: int = 0, deleted: int = 0
-) -> dict[str, int]:  # fmt: skip
+) -> dict[str, int]:
     """As Delta's of a MERGE."""
     return {
         "operationNumSourceRows": inserted + updated + deleted,
-        "numTargetRowsInserted": inserted, "numTargetRowsUpdated": updated, "numTargetRowsDeleted": deleted,
+        "numTargetRowsInserted": inserted,
+        "numTargetRowsUpdated": updated,
+        "numTargetRowsDeleted": deleted,
         "numTargetFilesAdded": sum("add" in action for action in actions),
         "numTargetFilesRemoved": sum("remove" in action for action in actions),
         "numTargetChangeFilesAdded": sum("cdc" in action for action in actions),
-    }  # fmt: skip
+    }
 
 
 def commit_files(
-    spark: SparkSession, session: Any, table: TableHere, path: str, actions: Sequence[Action],
-    operation: Literal["Merge", "Optimize", "Write"], metrics: Mapping[str, int], line: tuple[str, int],
-) -> int | None:  # fmt: skip
+    spark: SparkSession,
+    session: Any,
+    table: TableHere,
+    path: str,
+    actions: Sequence[Action],
+    operation: Literal["Merge", "Optimize", "Write"],
+    metrics: Mapping[str, int],
+    line: tuple[str, int],
+) -> int | None:
     """Commits `actions` to the table at `path`, as it is in `table`; the new version. None where another commit came
     first. `session`: Java's, with the commit's note; `line`: application and number of the transaction, which no commit
     has reached yet. Raises LocalUnsupportedError, before there is a commit, and CONFLICTS."""

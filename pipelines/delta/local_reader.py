@@ -184,9 +184,13 @@ class TableHere:
         return replace(self, files=(file,))._scan(self.schema.names, None, most)
 
     def _scan(
-        self, names: Sequence[str], condition: Callable[[pa.RecordBatch], pa.Array] | None, most: int,
-        choose: row_groups.Chooser | None = None, at_once: int = BATCH_ROWS,
-    ) -> pa.Table:  # fmt: skip
+        self,
+        names: Sequence[str],
+        condition: Callable[[pa.RecordBatch], pa.Array] | None,
+        most: int,
+        choose: row_groups.Chooser | None = None,
+        at_once: int = BATCH_ROWS,
+    ) -> pa.Table:
         with local_errors():
             schema = arrow_schema(self.schema, names)
             chosen = {name: choose(self.folder / name) for name in self.files} if choose else {}

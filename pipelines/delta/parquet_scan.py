@@ -109,10 +109,16 @@ def plain_files(
     texts = [field.name for field in stored if pa.types.is_string(field.type)]
     key = reading.unit_key
     return Files(
-        spark, paths, schema, span, column, reading.event_types,
-        numbered=column not in key, encoded=tuple(name for name in texts if name in (*key, column)),
+        spark,
+        paths,
+        schema,
+        span,
+        column,
+        reading.event_types,
+        numbered=column not in key,
+        encoded=tuple(name for name in texts if name in (*key, column)),
         constant=None if kind is None else (column, kind),
-    )  # fmt: skip
+    )
 
 
 def all_rows(spark: SparkSession, paths: tuple[str, ...], columns: StructType, names: Sequence[str]) -> Files | None:
@@ -168,17 +174,21 @@ def _batches(part: Part, schema: pa.Schema, encoded: Sequence[str], constant: tu
 
 
 def plain_batches(
-    path: str, schema: pa.Schema, wanted: Callable[[Any], Sequence[int]], encoded: Sequence[str] = (),
-    constant: tuple[str, str] | None = None, *, threads: bool = False, rows: int = BATCH_ROWS,
-) -> Batches:  # fmt: skip
+    path: str,
+    schema: pa.Schema,
+    wanted: Callable[[Any], Sequence[int]],
+    encoded: Sequence[str] = (),
+    constant: tuple[str, str] | None = None,
+    *,
+    threads: bool = False,
+    rows: int = BATCH_ROWS,
+) -> Batches:
     """The rows of the row groups that are `wanted` of a file (its `ParquetFile` says which there are), columns of
     `schema`, `rows` at a time; with `threads` read by all cores. Raises OtherwiseWrittenError where to read them takes
     Spark, and as pyarrow does."""
     from pyarrow.parquet import ParquetFile  # 50 ms of a worker's start, for those that read only
 
-    with ParquetFile(
-        path, memory_map=True, read_dictionary=list(encoded), coerce_int96_timestamp_unit="us"
-    ) as file:  # fmt: skip
+    with ParquetFile(path, memory_map=True, read_dictionary=list(encoded), coerce_int96_timestamp_unit="us") as file:
         if from_old_calendar(file.schema_arrow.metadata or {}):
             raise OtherwiseWrittenError(f"{path}: its dates may be those of the old calendar")
         fields = {field.name: field for field in file.schema_arrow}

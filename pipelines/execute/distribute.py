@@ -45,7 +45,7 @@ def folder_here(spark: SparkSession) -> Iterator[str | None]:
 
 def distribute(
     reading: Reading, events: DataFrame | Files, parts: Sequence[Part], folder: str | None = None
-) -> DataFrame:  # fmt: skip
+) -> DataFrame:
     """Rows of `pack.SCHEMA`: for each part the events of its cut's windows, each unit whole in one of its partitions;
     the events themselves in `folder`, where there is one (it must stay until they have been read). `reading`: of all
     parts together."""

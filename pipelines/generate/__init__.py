@@ -24,9 +24,20 @@ from pipelines.generate.shipments import shipments
 from pipelines.generate.stock import stock
 
 __all__ = [
-    "START_US", "STREAMS", "Stream", "closes", "cluster", "feeds", "linear_road", "posts", "quotes",
-    "retail", "rumor", "shipments", "stock",
-]  # fmt: skip
+    "START_US",
+    "STREAMS",
+    "Stream",
+    "closes",
+    "cluster",
+    "feeds",
+    "linear_road",
+    "posts",
+    "quotes",
+    "retail",
+    "rumor",
+    "shipments",
+    "stock",
+]
 
 START_US = 1_767_603_600_000_000
 """2026-01-05T09:00:00Z, a Monday morning, in microseconds since the epoch: the default start of a stream."""

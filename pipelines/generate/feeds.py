@@ -14,9 +14,7 @@ TITLES = 100_000
 AGAIN = 0.02
 """The share of items that were posted before."""
 WORDS = ("market", "river", "engine", "garden", "letter", "window", "signal", "bridge", "harvest", "shadow")
-SCHEMA = pa.schema(
-    [("event_id", pa.string()), ("event_time", pa.timestamp("us", tz="UTC")), ("document", pa.string())]
-)  # fmt: skip
+SCHEMA = pa.schema([("event_id", pa.string()), ("event_time", pa.timestamp("us", tz="UTC")), ("document", pa.string())])
 
 
 def feeds(events: int, rate: float, seed: int, start_us: int) -> pa.Table:

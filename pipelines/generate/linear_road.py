@@ -81,9 +81,7 @@ def linear_road(events: int, rate: float, seed: int, start_us: int) -> pa.Table:
 
 Accidents = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
 """Time, segment, position."""
-Reports = tuple[
-    NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]
-]  # fmt: skip
+Reports = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Time, segment, position, vehicle, speed."""
 
 

@@ -64,9 +64,12 @@ def of_run(run: Run, staged: DataFrame, source_version: int) -> list[Check]:
 
 
 def of_revision(
-    run: Run, ledger: Ledger, windows: tuple[Stretch, ...], recomputed: Callable[[DataFrame], DataFrame],
+    run: Run,
+    ledger: Ledger,
+    windows: tuple[Stretch, ...],
+    recomputed: Callable[[DataFrame], DataFrame],
     staged: DataFrame,
-) -> list[Check]:  # fmt: skip
+) -> list[Check]:
     """The checks of what a revision would publish in the `windows` it has computed; `recomputed` selects the published
     rows that `staged` replaces. Breaks that the published rows had before do not count."""
     if not run.pattern.expect or not windows:
@@ -172,9 +175,15 @@ def _nothing(run: Run, expected: ExpectationModel) -> Check:
 
 
 def _check(
-    run: Run, expected: ExpectationModel, beside: Beside, judged: Judged, number: int, unjudged: int, broken: int,
+    run: Run,
+    expected: ExpectationModel,
+    beside: Beside,
+    judged: Judged,
+    number: int,
+    unjudged: int,
+    broken: int,
     named: Sequence[Row],
-) -> Check:  # fmt: skip
+) -> Check:
     """`number`: groups in windows that were judged; `broken`: those of them that break it, of which `named` are
     some."""
     groups = groups_of(run.pattern, expected)
@@ -194,9 +203,13 @@ def _check(
         missed = f"{windows - len(judged)} of {plural(windows, 'window')} not judged"
         sentences.append(f"{missed}: not all of {before} are published in this form of the pattern")
     data = {
-        "judged": number, "broken": broken, "unjudged": unjudged, "windows": windows, "windows_judged": len(judged),
+        "judged": number,
+        "broken": broken,
+        "unjudged": unjudged,
+        "windows": windows,
+        "windows_judged": len(judged),
         "results_version": beside.version,
-    }  # fmt: skip
+    }
     success = None if not number else not broken
     sentence = _asked(expected, groups, beside.version)
     return Check(expected.name, success, "; ".join(sentences), sentence, expected.measure or ", ".join(groups), data)

@@ -121,9 +121,7 @@ class _Before:
         if not number:
             return None
         # A missing value is 0, and only a count has one: none is less.
-        low, high = (
-            self.values[i - absent] if i >= absent else ZERO for i in ((number - 1) // 2, number // 2)
-        )  # fmt: skip
+        low, high = (self.values[i - absent] if i >= absent else ZERO for i in ((number - 1) // 2, number // 2))
         return low if low == high else mean(low, high)
 
 

@@ -51,7 +51,7 @@ def key_of(contract: Contract) -> tuple[str, ...] | None:
 
 def without_repeats(
     delivery: pa.Table, key: Sequence[str], sequence: str | None, good: Good
-) -> tuple[pa.Table, int, int]:  # fmt: skip
+) -> tuple[pa.Table, int, int]:
     """The delivery with one row of each key; how many equal rows, and how many of a lower `sequence`, are left out.
     Raises DeliveryError where rows of one key differ and no sequence says which counts, or one of them breaks the
     contract."""
@@ -74,9 +74,7 @@ def without_repeats(
     return delivery.filter(arrow(latest)), int((top & ~latest).sum()), int((~top).sum())
 
 
-def compare(
-    delivery: pa.Table, table: pa.Table, key: Sequence[str], sequence: str | None, good: Good
-) -> Compared:  # fmt: skip
+def compare(delivery: pa.Table, table: pa.Table, key: Sequence[str], sequence: str | None, good: Good) -> Compared:
     """`delivery`: one row of each key, as of `without_repeats`; `table`: the source's rows that share a key with one of
     them (or have none), with at least the delivery's columns.
 
@@ -127,7 +125,7 @@ def keys_in_words(rows: pa.Table, key: Sequence[str]) -> str:
 
 def _differing(
     delivery: pa.Table, key: Sequence[str], codes: Int64s, rows: Sequence[int], sequence: str | None
-) -> DeliveryError:  # fmt: skip
+) -> DeliveryError:
     parts = []
     for row in rows[:NAMED]:
         same = [str(number + 1) for number in np.flatnonzero(codes == codes[row]).tolist()]

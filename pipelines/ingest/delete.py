@@ -128,7 +128,7 @@ def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, sel
 
 def delete_rows(
     spark: SparkSession, warehouse: Warehouse, contract: Contract, selection: Selection, run_id: str
-) -> Deleted:  # fmt: skip
+) -> Deleted:
     """Delete the rows in one commit; none where there are none. Raises as `find_rows`."""
     record = Record(run_id, None, "ingest", source=contract.name, rows_deleted=0)
     path = warehouse.source(contract.name)
@@ -155,9 +155,11 @@ def delete_rows(
         done = with_retries(attempt, f"deleting rows of {contract.name}")
         record.rows_deleted, record.source_version = done.rows, done.version
         record.basis = Basis(
-            contract.fingerprint, contract.lateness_us or 0, source_version=done.version,
+            contract.fingerprint,
+            contract.lateness_us or 0,
+            source_version=done.version,
             source_table=table_id(spark, path, done.version),
-        )  # fmt: skip
+        )
     return done
 
 

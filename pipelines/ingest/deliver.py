@@ -71,9 +71,14 @@ class Taken:
     def __add__(self, other: Taken) -> Taken:
         """Of two deliveries; there already, where both were."""
         return Taken(
-            self.rows + other.rows, self.new + other.new, self.replaced + other.replaced, self.there + other.there,
-            self.older + other.older, self.broken + other.broken, (self.again or not self.rows) and other.again,
-        )  # fmt: skip
+            self.rows + other.rows,
+            self.new + other.new,
+            self.replaced + other.replaced,
+            self.there + other.there,
+            self.older + other.older,
+            self.broken + other.broken,
+            (self.again or not self.rows) and other.again,
+        )
 
 
 Progress = Callable[[int, Taken], None]
@@ -95,9 +100,17 @@ def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
 
 
 def ingest(
-    spark: SparkSession, warehouse: Warehouse, contract: Contract, deliveries: Iterable[pa.Table], *, feed: str,
-    run_id: str, progress: Progress | None = None, again: bool = False, roads: Roads = BY_ROWS,
-) -> Record:  # fmt: skip
+    spark: SparkSession,
+    warehouse: Warehouse,
+    contract: Contract,
+    deliveries: Iterable[pa.Table],
+    *,
+    feed: str,
+    run_id: str,
+    progress: Progress | None = None,
+    again: bool = False,
+    roads: Roads = BY_ROWS,
+) -> Record:
     """Bring the deliveries into the table, in their order; one that is there already, from a run before, is passed over
     (with `again`, it is compared like any other).
 
@@ -132,9 +145,11 @@ def ingest(
         record.checks = [broken.check()]
         record.source_version = latest_version(spark, path)
         record.basis = Basis(
-            contract.fingerprint, contract.lateness_us or 0, source_version=record.source_version,
+            contract.fingerprint,
+            contract.lateness_us or 0,
+            source_version=record.source_version,
             source_table=table_id(spark, path, record.source_version),
-        )  # fmt: skip
+        )
         _note_extent(spark, path, contract, record)
     return record
 
@@ -258,7 +273,7 @@ class _Writer:
         key = f"ingest {self.contract.fingerprint}"
         with_retries(
             lambda: write(path, run_id=self.record.run_id, source_version=newest, key=key), "writing the quarantine"
-        )  # fmt: skip
+        )
 
     def _refused(self, comparison: Compared, key: tuple[str, ...]) -> DeliveryError:
         count = comparison.corrections.num_rows

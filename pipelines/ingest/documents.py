@@ -122,6 +122,8 @@ class DocumentFiles:
 
 def _hashes(table: pa.Table) -> list[int]:
     """Of each row of documents a hash of all its cells."""
-    columns = [table[name].cast(pa.int64()) if pa.types.is_timestamp(table[name].type) else table[name]
-               for name in table.column_names]  # fmt: skip
+    columns = [
+        table[name].cast(pa.int64()) if pa.types.is_timestamp(table[name].type) else table[name]
+        for name in table.column_names
+    ]
     return [hash(row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]

@@ -32,7 +32,7 @@ from pipelines.spark.frames import frame_of
 
 def rows_sharing(
     spark: SparkSession, path: str, version: int, rows: pa.Table, key: Sequence[str], names: Sequence[str]
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     """Columns `names` of the rows of the table at `path` that may share the `key` with one of `rows` (NULL is equal to
     NULL): all that do, and perhaps others. None of them where no key is there."""
     wanted = rows.select(list(key))

@@ -73,17 +73,7 @@ def read_flights(path: Path) -> pa.Table:
             "arr_time": raw.arr_time.astype("Int32"),
         }
     )
-    same = (
-        "carrier",
-        "flight",
-        "tailnum",
-        "origin",
-        "dest",
-        "dep_delay",
-        "arr_delay",
-        "air_time",
-        "distance",
-    )
+    same = ("carrier", "flight", "tailnum", "origin", "dest", "dep_delay", "arr_delay", "air_time", "distance")
     for name in same:
         frame[name] = raw[name]
     return pa.Table.from_pandas(frame, schema=SCHEMA, preserve_index=False)

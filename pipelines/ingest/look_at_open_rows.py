@@ -29,9 +29,14 @@ class OpenRows:
 
 
 def look(
-    spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int,
-    run_id: str | None, rule: str | None, limit: int | None,
-) -> OpenRows:  # fmt: skip
+    spark: SparkSession,
+    warehouse: Warehouse,
+    contract: Contract,
+    version: int,
+    run_id: str | None,
+    rule: str | None,
+    limit: int | None,
+) -> OpenRows:
     """Those of `run_id`, else of any run, that break `rule`, else any; of the rows `limit`, else all. Raises
     SourceSchemaError, ContractRuleError."""
     try:
@@ -49,9 +54,14 @@ def _picked(rows: pa.Table, rule: str | None, limit: int | None) -> OpenRows:
 
 
 def _by_spark(
-    spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int,
-    run_id: str | None, rule: str | None, limit: int | None,
-) -> OpenRows:  # fmt: skip
+    spark: SparkSession,
+    warehouse: Warehouse,
+    contract: Contract,
+    version: int,
+    run_id: str | None,
+    rule: str | None,
+    limit: int | None,
+) -> OpenRows:
     rows = open_rows_by_spark(spark, warehouse, contract, version, run_id)
     if rule is not None:
         rows = rows.where(sf.col("rule") == rule)

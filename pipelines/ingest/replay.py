@@ -79,9 +79,7 @@ def newest(spark: SparkSession, warehouse: Warehouse, contract: Contract) -> int
     return latest_version(spark, path)
 
 
-def replay(
-    spark: SparkSession, warehouse: Warehouse, contract: Contract, file: pa.Table, run_id: str
-) -> Replayed:  # fmt: skip
+def replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file: pa.Table, run_id: str) -> Replayed:
     """Put the rows of a file in the place of open rows: of the row that their `ID` names, where the file has that
     column, else of the one with the event's id. All of the file or nothing of it.
 
@@ -91,14 +89,14 @@ def replay(
     warehouse.refuse_foreign(contract.name)
     record = Record(run_id, None, "ingest", source=contract.name, rows_in=file.num_rows, rows_updated=0)
     with recorded(spark, warehouse, record):
-        done = with_retries(
-            lambda: _replay(spark, warehouse, contract, file, record), "replaying repaired rows"
-        )  # fmt: skip
+        done = with_retries(lambda: _replay(spark, warehouse, contract, file, record), "replaying repaired rows")
         record.source_version = done.version
         record.basis = Basis(
-            contract.fingerprint, contract.lateness_us or 0, source_version=done.version,
+            contract.fingerprint,
+            contract.lateness_us or 0,
+            source_version=done.version,
             source_table=table_id(spark, warehouse.source(contract.name), done.version),
-        )  # fmt: skip
+        )
     return done
 
 
@@ -189,7 +187,7 @@ def _matched(
 
 def _refuse_broken(
     spark: SparkSession, path: str, version: int, contract: Contract, fresh: pa.Table, gone: set[str]
-) -> None:  # fmt: skip
+) -> None:
     """Raises RepairError where a row of `fresh` breaks a rule, or has the key of a row of the source that stays: whose
     `ID` is none of `gone`."""
     key, names = contract.roles["event_id"], fresh.column_names

@@ -42,9 +42,11 @@ def put_together(spark: SparkSession, path: str, contract: Contract, run_id: str
             removed = [local_commit.remove_file(table.folder, name, data_change=False) for name in files]
             added = local_commit.add_file(table.folder, rows.sort_by(contract.event_time), data_change=False)
         metrics = {
-            "numRemovedFiles": len(removed), "numRemovedBytes": sum(item["remove"]["size"] for item in removed),
-            "numAddedFiles": 1, "numAddedBytes": added["add"]["size"],
-        }  # fmt: skip
+            "numRemovedFiles": len(removed),
+            "numRemovedBytes": sum(item["remove"]["size"] for item in removed),
+            "numAddedFiles": 1,
+            "numAddedBytes": added["add"]["size"],
+        }
         session = writing_session(spark, commit_token(run_id, "compact"), version, contract)
         with local_commit.active(spark, session) as java:
             local_commit.commit_files(
@@ -59,6 +61,8 @@ def small_files(table: TableHere, time: str) -> list[str]:
         return [
             name
             for name, size, count in zip(table.files, sizes, counts, strict=True)
-            if count is not None and count <= SMALL_ROWS and size <= SMALL_BYTES
+            if count is not None
+            and count <= SMALL_ROWS
+            and size <= SMALL_BYTES
             and sum(group.size for group in row_groups.times(table.folder / name, time)) <= SMALL_BYTES
-        ]  # fmt: skip
+        ]

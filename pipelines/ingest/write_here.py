@@ -50,15 +50,16 @@ class Target:
         return table
 
     def commit(
-        self, table: TableHere, actions: Sequence[Action], operation: Literal["Merge", "Write"],
+        self,
+        table: TableHere,
+        actions: Sequence[Action],
+        operation: Literal["Merge", "Write"],
         metrics: Mapping[str, int],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Raises CONFLICTS."""
         line = (LINE, self.version + 1)
         with local_commit.active(self.spark, self.session) as java:
-            committed = local_commit.commit_files(
-                self.spark, java, table, self.path, actions, operation, metrics, line
-            )  # fmt: skip
+            committed = local_commit.commit_files(self.spark, java, table, self.path, actions, operation, metrics, line)
         if committed is None:
             raise OvertakenError
 

@@ -73,7 +73,7 @@ class DagNames:
 
 def _claim(
     what: str, name: str, runs: str, members: Sequence[Pattern], makers: dict[str, str]
-) -> dict[str, list[BadValueError]]:  # fmt: skip
+) -> dict[str, list[BadValueError]]:
     """Notes in `makers` the DAGs of a pattern or batch; or gives the errors of its members, where one is taken."""
     dags = {runs: f"runs the {what} '{name}'"}
     if any(member.consistency != "weak" for member in members):

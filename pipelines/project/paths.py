@@ -110,8 +110,7 @@ class Project:
         if not path.is_file():
             known = [file.stem for file in self.source_contracts()]
             raise ProjectError(
-                f"the source '{source}' has no contract: {path} does not exist",
-                hint=did_you_mean(source, known),
+                f"the source '{source}' has no contract: {path} does not exist", hint=did_you_mean(source, known)
             )
         return self.own(path)
 

@@ -158,7 +158,7 @@ class Patterns:
 
 def check_member(
     pattern: Pattern, files: Sequence[Path], read: Callable[[Path], Pattern | None], rule: str | None
-) -> None:  # fmt: skip
+) -> None:
     """Raises PatternErrors if the first of the other patterns of its batch, among `files`, has another source or
     schedule. `rule`: the profile's `batches`."""
     batch = batch_of(pattern, rule)

@@ -175,7 +175,7 @@ def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: 
 
 def append_quarantine(
     spark: SparkSession, bad: pa.Table, path: str, *, run_id: str, source_version: int, key: str
-) -> None:  # fmt: skip
+) -> None:
     """As `write_quarantine`, of rows in this process: as they came, with `REASONS`, and with the `source_version` of
     each where that is not the same for all."""
     origin: tuple[tuple[str, Any, pa.DataType], ...] = (

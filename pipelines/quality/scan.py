@@ -163,9 +163,14 @@ class _Reader:
 
     @classmethod
     def of(
-        cls, spark: SparkSession, rules: Sequence[Rule], keyed: Sequence[Rule], names: Sequence[str], time: str,
+        cls,
+        spark: SparkSession,
+        rules: Sequence[Rule],
+        keyed: Sequence[Rule],
+        names: Sequence[str],
+        time: str,
         spans: Sequence[tuple[int, int]],
-    ) -> _Reader:  # fmt: skip
+    ) -> _Reader:
         edges = tuple(sorted({edge for span in spans for edge in span}))
         parts = spark.sparkContext.defaultParallelism * PARTS_PER_CORE
         return cls(_single(rules), tuple(keyed), tuple(names), time, edges, tuple(spans), parts)

@@ -19,8 +19,21 @@ WEEK = 604_800
 UNITS = {"minute": 60, "hour": 3600, "day": 86_400, "week": WEEK}
 """Seconds. Rows are counted by the shortest unit of which a span has few enough."""
 MOST_UNITS = 60
-LENGTHS = (60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800,
-           *(WEEK << n for n in range(16)))  # fmt: skip
+LENGTHS = (
+    60,
+    300,
+    600,
+    900,
+    1800,
+    3600,
+    7200,
+    10_800,
+    21_600,
+    43_200,
+    86_400,
+    172_800,
+    *(WEEK << n for n in range(16)),
+)
 """Round lengths of time, seconds, by which windows share a point. Few of the longest hold all years."""
 
 

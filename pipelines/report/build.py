@@ -54,9 +54,13 @@ def build_report(
 
 
 def read_facts(
-    spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str, plan: AnyPlan | None = None,
+    spark: SparkSession,
+    warehouse: Warehouse,
+    pattern: Path,
+    run_id: str,
+    plan: AnyPlan | None = None,
     run: RunFacts | None = None,
-) -> ReportFacts:  # fmt: skip
+) -> ReportFacts:
     """All that the page shows, from the pattern file, its plan and the warehouse's tables."""
     facts = read_pattern(pattern)
     run = run or read_run(spark, warehouse, facts.name, run_id)

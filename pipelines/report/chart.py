@@ -169,8 +169,12 @@ def _lines(picture: Picture, size: Size, legend: bool) -> Spec:
     points = {"type": "point", "filled": True, "opacity": 1, "invalid": "filter"}
     points["size"] = 34 if longest <= 40 else 12 if longest <= 80 else 6
     line = {
-        "type": "line", "strokeWidth": 2, "strokeJoin": "round", "invalid": "break-paths-show-domains", "aria": False,
-    }  # fmt: skip
+        "type": "line",
+        "strokeWidth": 2,
+        "strokeJoin": "round",
+        "invalid": "break-paths-show-domains",
+        "aria": False,
+    }
     layers: list[Spec] = [
         {"mark": line, "encoding": encoding},
         {"mark": points, "encoding": {**encoding, "description": _field("label", "nominal")}},
@@ -200,14 +204,21 @@ def _times(picture: Picture, size: Size) -> Spec:
         step = timedelta(days=7 * max(1, -(-(weeks + 1) // most)))
         ticks = [first + n * step for n in range(most) if first + n * step <= max(mondays)]
         return {
-            "grid": False, "labelFlush": True, "labelOverlap": "greedy", "labelSeparation": 20, "format": "%-d %b",
+            "grid": False,
+            "labelFlush": True,
+            "labelOverlap": "greedy",
+            "labelSeparation": 20,
+            "format": "%-d %b",
             "values": [tick.isoformat() for tick in ticks],
-        }  # fmt: skip
+        }
     return {
-        "grid": False, "labelFlush": True, "labelOverlap": "greedy", "labelSeparation": 20,
+        "grid": False,
+        "labelFlush": True,
+        "labelOverlap": "greedy",
+        "labelSeparation": 20,
         "format": _DAYS if span < MONTHS_FROM else _MONTHS,
         "tickCount": {"interval": "day", "step": 1} if by_day else most,
-    }  # fmt: skip
+    }
 
 
 def _bars(picture: Picture, size: Size) -> Spec:
@@ -218,8 +229,11 @@ def _bars(picture: Picture, size: Size) -> Spec:
     ]
     room = 96 if size.small else 180
     names = {
-        "labelExpr": _named(picture, "value"), "labelLimit": room - 16, "minExtent": room, "labelColor": LIGHT["ink"],
-    }  # fmt: skip
+        "labelExpr": _named(picture, "value"),
+        "labelLimit": room - 16,
+        "minExtent": room,
+        "labelColor": LIGHT["ink"],
+    }
     encoding = {
         "y": _field("row", "ordinal", axis=names),
         "x": _field("value", "quantitative", scale=_scale(picture), axis=_axis(picture, size, horizontal=True)),
@@ -258,9 +272,11 @@ def _scale(picture: Picture) -> Spec:
 def _axis(picture: Picture, size: Size, *, horizontal: bool = False) -> Spec:
     if not picture.log:
         return {
-            "tickCount": 3 if horizontal and size.small else 5, "tickMinStep": 1 if picture.whole else 0,
-            "labelExpr": _SHORT, "labelFlush": horizontal,
-        }  # fmt: skip
+            "tickCount": 3 if horizontal and size.small else 5,
+            "tickMinStep": 1 if picture.whole else 0,
+            "labelExpr": _SHORT,
+            "labelFlush": horizontal,
+        }
     labels = json.dumps({str(int(value)): label for value, label in picture.ticks}, ensure_ascii=False)
     ticks = [value for value, _ in picture.ticks]
     return {"values": ticks, "labelExpr": f"{labels}[datum.value]", "labelFlush": horizontal}

@@ -99,8 +99,9 @@ class RunFacts:
     @property
     def rows_read(self) -> int | None:
         """Events of the source that the run has read."""
-        return next((stage.rows_in for stage in self.stages if stage.stage != "ingest" and stage.rows_in is not None),
-                    None)  # fmt: skip
+        return next(
+            (stage.rows_in for stage in self.stages if stage.stage != "ingest" and stage.rows_in is not None), None
+        )
 
     @property
     def rows_out(self) -> int | None:

@@ -124,9 +124,12 @@ def _samples(rows: Sequence[Any], columns: Sequence[str]) -> tuple[SampleFacts, 
 
 
 def _facts(
-    recorded: int | None, stored: int, all_reasons: int, top: Sequence[Mapping[str, Any]],
+    recorded: int | None,
+    stored: int,
+    all_reasons: int,
+    top: Sequence[Mapping[str, Any]],
     samples: tuple[SampleFacts, ...],
-) -> QuarantineFacts:  # fmt: skip
+) -> QuarantineFacts:
     reasons = tuple(ReasonFacts(_str(row["rule"]), _str(row["reason"]), row["n"]) for row in top)
     return QuarantineFacts(
         rows=stored if recorded is None else recorded,

@@ -52,9 +52,7 @@ class Span:
         return self.unit.ends(number_of(self.until - timedelta(microseconds=1), self.unit.seconds))[1]
 
 
-def read_counted(
-    table: DataFrame, pattern: PatternFacts, span: Span, owner: str, within: int | None
-) -> ResultFacts:  # fmt: skip
+def read_counted(table: DataFrame, pattern: PatternFacts, span: Span, owner: str, within: int | None) -> ResultFacts:
     """The rows of `table` with `owner` in the span. `within`: of an automaton, where it is known, microseconds: its
     rows do not hold the time of their first event."""
     groups = tuple(name for name in pattern.group_by if name in table.columns)
@@ -68,9 +66,7 @@ def read_counted(
     return _facts(groups, span, _counted(keyed, layout, groups), names, longest, mine.count())
 
 
-def read_counted_here(
-    rows: pa.Table, pattern: PatternFacts, span: Span, owner: str, within: int | None
-) -> ResultFacts:  # fmt: skip
+def read_counted_here(rows: pa.Table, pattern: PatternFacts, span: Span, owner: str, within: int | None) -> ResultFacts:
     """As `read_counted`, of the rows in the widened span, which are here. Raises LocalUnsupportedError."""
     groups = tuple(name for name in pattern.group_by if name in rows.column_names)
     times = rows[owner].cast(pa.int64())
@@ -88,9 +84,13 @@ def read_counted_here(
 
 
 def _facts(
-    groups: tuple[str, ...], span: Span, amounts: Iterable[tuple[tuple[Any, ...], Amount]], names: tuple[str, ...],
-    longest: list[RowResult], rows: int,
-) -> ResultFacts:  # fmt: skip
+    groups: tuple[str, ...],
+    span: Span,
+    amounts: Iterable[tuple[tuple[Any, ...], Amount]],
+    names: tuple[str, ...],
+    longest: list[RowResult],
+    rows: int,
+) -> ResultFacts:
     """`amounts`: by (group ..., stretch, whether it is the run's), several of which may be of one; `names`, `longest`:
     as of `_longest`."""
     tallies: dict[tuple[Any, ...], Tally] = {}
@@ -122,9 +122,7 @@ def _facts(
     )
 
 
-def _filler(
-    facts: ResultFacts, unit: Unit, first: int, last: int
-) -> Callable[[tuple[Point, ...]], tuple[Point, ...]]:  # fmt: skip
+def _filler(facts: ResultFacts, unit: Unit, first: int, last: int) -> Callable[[tuple[Point, ...]], tuple[Point, ...]]:
     """Puts a zero where a series has no point, from the first stretch with any match on: no match is a count too.
     `first`, `last`: the run's stretches."""
     if facts.span_from is not None:
@@ -144,9 +142,7 @@ def number_column(moments: Column, seconds: int) -> Column:
     return sf.floor((moments - sf.lit(MONDAY_MICROS)) / sf.lit(seconds * SECOND)).cast("bigint")
 
 
-def _counted(
-    frame: DataFrame, layout: Layout, groups: tuple[str, ...]
-) -> Iterator[tuple[tuple[Any, ...], Amount]]:  # fmt: skip
+def _counted(frame: DataFrame, layout: Layout, groups: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], Amount]]:
     """By group, stretch and whether it is the run's: how many matches; of graphs, how many they hold together."""
     keys = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(groups)]
     names = [*(f"g{i}" for i in range(len(groups))), STRETCH, OWN]
@@ -165,7 +161,7 @@ def _shown(names: Sequence[str], layout: Layout, groups: tuple[str, ...]) -> tup
 
 def _longest(
     frame: DataFrame, layout: Layout, groups: tuple[str, ...], within: int | None
-) -> tuple[tuple[str, ...], list[RowResult]]:  # fmt: skip
+) -> tuple[tuple[str, ...], list[RowResult]]:
     """The names of the columns shown, and the rows from whose first event to the last most time passes."""
     if layout.lifetimes:  # a run's lifetime ends a fixed time after its first event
         end = sf.col("lifetime_start")
@@ -196,11 +192,14 @@ def _longest(
 
 def _longest_here(
     rows: pa.Table, layout: Layout, groups: tuple[str, ...], within: int | None
-) -> tuple[tuple[str, ...], list[RowResult]]:  # fmt: skip
+) -> tuple[tuple[str, ...], list[RowResult]]:
     """As `_longest`. Raises LocalUnsupportedError for values whose text is not certain."""
     names = _shown(rows.column_names, layout, groups)
-    if any(pa.types.is_timestamp(rows[name].type) or (pa.types.is_nested(rows[name].type) and not
-           pa.types.is_list(rows[name].type)) for name in names):  # fmt: skip
+    if any(
+        pa.types.is_timestamp(rows[name].type)
+        or (pa.types.is_nested(rows[name].type) and not pa.types.is_list(rows[name].type))
+        for name in names
+    ):
         raise LocalUnsupportedError("times and structures among the values")
     automaton = layout.lifetimes
     first, last = (rows[name].cast(pa.int64()).to_pylist() for name in layout.times)

@@ -13,12 +13,7 @@ from pipelines.delta.tables import Warehouse
 from pipelines.errors import RecordDamagedError
 from pipelines.quality.quarantine_counts import SET_APART
 from pipelines.report.errors import RunNotFoundError
-from pipelines.report.facts import (
-    STAGES,
-    CheckFacts,
-    RunFacts,
-    StageFacts,
-)
+from pipelines.report.facts import STAGES, CheckFacts, RunFacts, StageFacts
 from pipelines.runs.record import NUMBER, SCHEMA, pattern_records
 from pipelines.runs.road import road_of
 from pipelines.runs.stored_record import checks_in
@@ -90,15 +85,7 @@ def check_facts(row: Facts) -> tuple[CheckFacts, ...]:
 
 
 def _stage(row: Facts, attempts: int) -> StageFacts:
-    fields = (
-        "rows_in",
-        "rows_quarantined",
-        "rows_out",
-        "windows",
-        "rows_inserted",
-        "rows_updated",
-        "rows_deleted",
-    )
+    fields = ("rows_in", "rows_quarantined", "rows_out", "windows", "rows_inserted", "rows_updated", "rows_deleted")
     return StageFacts(
         stage=row["stage"],
         status=row["status"],

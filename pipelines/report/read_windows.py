@@ -216,6 +216,9 @@ def _result(row: Row | Mapping[str, Any], shape: Shape, since: datetime | None) 
     if not isinstance(amount, Amount):
         raise TypeError(f"{shape.measure.name} is no number")
     return result_row(
-        tuple(row[f"g{i}"] for i in range(len(shape.groups))), Window(moment(row["ws"]), moment(row["we"])),
-        amount if shape.measure.is_count else Amount(amount.exact), values, since,
-    )  # fmt: skip
+        tuple(row[f"g{i}"] for i in range(len(shape.groups))),
+        Window(moment(row["ws"]), moment(row["we"])),
+        amount if shape.measure.is_count else Amount(amount.exact),
+        values,
+        since,
+    )

@@ -13,11 +13,7 @@ WIDTH, HEIGHT, MARGIN = 120, 26, 3
 
 
 def sparkline(
-    points: Sequence[Point],
-    log: bool,
-    first: datetime,
-    last: datetime,
-    apart: Callable[[Window, Window], bool],
+    points: Sequence[Point], log: bool, first: datetime, last: datetime, apart: Callable[[Window, Window], bool]
 ) -> str:
     """SVG markup of `points` from `first` to `last`, on its own scale; windows `apart` break the line."""
     seen = [(point.window, value) for point in points if (value := _value(point, log)) is not None]

@@ -16,16 +16,7 @@ from typing import NamedTuple
 
 from pipelines.report.amounts import Amount
 from pipelines.report.bins import number_of, shared_point
-from pipelines.report.facts import (
-    GroupKey,
-    GroupResult,
-    Measure,
-    Point,
-    ResultFacts,
-    RowResult,
-    Window,
-    WindowResult,
-)
+from pipelines.report.facts import GroupKey, GroupResult, Measure, Point, ResultFacts, RowResult, Window, WindowResult
 from pipelines.report.tally import Tally
 
 GROUPS_RANKED = 10
@@ -51,7 +42,7 @@ class ResultRow(NamedTuple):
 
 def result_row(
     key: GroupKey, window: Window, amount: Amount, values: tuple[tuple[str, Amount | str], ...], since: datetime | None
-) -> ResultRow:  # fmt: skip
+) -> ResultRow:
     """A row of a results table: the run's if its window ends after `since`."""
     return ResultRow(key, window, amount, values, amount if since is None or window.end > since else None)
 
@@ -100,9 +91,7 @@ def summarise(
         windows=len(first.own_windows),
         groups=len(first.mine),
         headline=whole.value(add=additive) if whole.count else Amount(None),
-        top_groups=tuple(
-            GroupResult(key, first.mine[key].value(add=additive), first.mine[key].count) for key in top
-        ),
+        top_groups=tuple(GroupResult(key, first.mine[key].value(add=additive), first.mine[key].count) for key in top),
         others=rest.value(add=additive) if rest.count else Amount(None),
         series=series,
         drawn=drawn,
@@ -116,7 +105,7 @@ def summarise(
         step_seconds=_step(windows),
         bucket_seconds=bucket,
         version=version,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -150,9 +139,13 @@ def _first_pass(rows: Iterable[ResultRow]) -> _FirstPass:
         ROWS_RANKED, tallied(), key=lambda row: (*_descending(row.amount, row.key), row.window.start)
     )
     return _FirstPass(
-        mine, groups, own_windows, windows, sum(tally.count for tally in mine.values()),
+        mine,
+        groups,
+        own_windows,
+        windows,
+        sum(tally.count for tally in mine.values()),
         tuple(RowResult(row.key, row.window, row.values) for row in by_size),
-    )  # fmt: skip
+    )
 
 
 def _second_pass(
@@ -187,9 +180,7 @@ def _thin(points: Iterable[Point], bucket: int | None) -> tuple[Point, ...]:
 
 def _busiest(windows: Mapping[Window, Tally], is_count: bool) -> tuple[WindowResult, ...]:
     top = heapq.nsmallest(
-        WINDOWS_RANKED,
-        windows.items(),
-        key=lambda item: (*_descending(item[1].value(add=is_count), ()), item[0].start),
+        WINDOWS_RANKED, windows.items(), key=lambda item: (*_descending(item[1].value(add=is_count), ()), item[0].start)
     )
     return tuple(WindowResult(window, tally.value(add=is_count), tally.count, tally.leader) for window, tally in top)
 

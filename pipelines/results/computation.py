@@ -33,9 +33,13 @@ Outcomes = dict[int, Staged | Exception]
 
 
 def cut_and_stage(
-    run: Run, events: DataFrame | Files, rows: int, version: int, watermark: int | None,
+    run: Run,
+    events: DataFrame | Files,
+    rows: int,
+    version: int,
+    watermark: int | None,
     only: Callable[[DataFrame], DataFrame] | None = None,
-) -> Staged:  # fmt: skip
+) -> Staged:
     """As `stage_together` of one run, whose error it raises; of its result rows those that `only` keeps."""
     staged = Staging({0: run}, events, rows, version, watermark, only).staged()[0]
     if isinstance(staged, Exception):

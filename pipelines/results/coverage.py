@@ -92,9 +92,20 @@ def claim_of(note: Note, results_version: int) -> Claim | None:
     work = note.work
     versions = None if work.versions is None else frozenset(work.versions.items())
     return Claim(
-        results_version, note.quiet, note.plan_hash, note.contract, note.source_version, note.owned,
-        note.withheld or (), note.unique, versions, work.computed, work.computed_in_part, note.source_table, note.grid,
-    )  # fmt: skip
+        results_version,
+        note.quiet,
+        note.plan_hash,
+        note.contract,
+        note.source_version,
+        note.owned,
+        note.withheld or (),
+        note.unique,
+        versions,
+        work.computed,
+        work.computed_in_part,
+        note.source_table,
+        note.grid,
+    )
 
 
 def first_owned(plan: AnyPlan) -> int:
@@ -159,9 +170,7 @@ def _ending(plan: AnyPlan, start: int, end: int) -> tuple[int, int]:
     return plan.windows.after(start), plan.windows.after(end - 1)
 
 
-def covered(
-    plan: AnyPlan, claims: Iterable[Claim], alterations: Iterable[Alteration] = ()
-) -> tuple[Segment, ...]:  # fmt: skip
+def covered(plan: AnyPlan, claims: Iterable[Claim], alterations: Iterable[Alteration] = ()) -> tuple[Segment, ...]:
     """The claims and alterations folded, in windows of `plan`; disjoint and in order."""
 
     def altered(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
@@ -171,10 +180,11 @@ def covered(
 
 
 def folded(
-    claims: Iterable[Claim], alterations: Iterable[Alteration],
+    claims: Iterable[Claim],
+    alterations: Iterable[Alteration],
     claimed: Callable[[tuple[Part, ...], Claim], tuple[Part, ...]],
     altered: Callable[[tuple[Part, ...]], tuple[Part, ...]],
-) -> tuple[Part, ...]:  # fmt: skip
+) -> tuple[Part, ...]:
     """What is known of the windows after all events, in the order of the results' versions: `claimed` adds a claim to
     what was known before, `altered` says what is left of that after any row may have changed. A commit comes before
     what was found quiet at its version; RESTORE brings back what was known of the version that it restores."""

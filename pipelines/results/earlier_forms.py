@@ -19,9 +19,8 @@ from pipelines.runs.code_versions import PUBLICATION
 
 
 def with_faults(
-    plan: AnyPlan, noted: Sequence[tuple[Claim, Note]], doubled: Collection[int],
-    columns: Callable[[], Sequence[str]],
-) -> list[Claim]:  # fmt: skip
+    plan: AnyPlan, noted: Sequence[tuple[Claim, Note]], doubled: Collection[int], columns: Callable[[], Sequence[str]]
+) -> list[Claim]:
     """The claims, `faulty` ones marked. `noted`: each with its note; `doubled`: versions of the results whose commit
     brought more rows than were computed; `columns`: of the table."""
 

@@ -196,9 +196,7 @@ def reasons(spark: SparkSession, path: str, first: int, last: int) -> list[Commi
     ]
 
 
-def values(
-    spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, Any], time_us: int
-) -> list[Value]:  # fmt: skip
+def values(spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, Any], time_us: int) -> list[Value]:
     """Every value that the rows of a group have had in the window that begins at `time_us` (microseconds; of kinds
     whose windows are the pipeline's own, the one whose rows' time it is), the oldest first. `groups`: values of key
     columns, as `pipelines.results.read.group_values` gives them."""

@@ -75,9 +75,13 @@ def _unrecorded(commit: Commit) -> Check:
     note = Note.of_commit(commit.note)
     stage, run_id = (None, None) if note is None or note.by is None else (note.by.stage, note.by.run_id)
     data = {
-        "results_version": commit.version, "stage": stage, "run_id": run_id,
-        "inserted": inserted, "updated": updated, "deleted": deleted,
-    }  # fmt: skip
+        "results_version": commit.version,
+        "stage": stage,
+        "run_id": run_id,
+        "inserted": inserted,
+        "updated": updated,
+        "deleted": deleted,
+    }
     observed = f"version {commit.version}: {inserted} inserted, {updated} updated, {deleted} deleted"
     return Check("unrecorded_publication", True, observed, f"recorded by {stage} of run {run_id}", data=data)
 
@@ -97,9 +101,13 @@ class Publications:
 
 
 def read_ledger(
-    spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan, source: str,
+    spark: SparkSession,
+    warehouse: Warehouse,
+    name: str,
+    plan: AnyPlan,
+    source: str,
     publications: Publications | None = None,
-) -> Ledger:  # fmt: skip
+) -> Ledger:
     """As of now. `source`: the name of the pattern's source; `publications`: that have been read, in which those that
     were recorded since are not. Raises ProjectError, as `refuse_other_owner`."""
     refuse_other_owner(spark, warehouse, name)
@@ -131,10 +139,14 @@ def read_ledger(
     )
     alterations = _alterations(spark, path, commits)
     return Ledger(
-        newest, next_number(commits), covered(plan, all_claims, alterations),
+        newest,
+        next_number(commits),
+        covered(plan, all_claims, alterations),
         row_versions(plan, all_claims, alterations),
-        unrecorded, table_id=table, damaged=tuple(item.damaged for item in recorded if item.damaged),
-    )  # fmt: skip
+        unrecorded,
+        table_id=table,
+        damaged=tuple(item.damaged for item in recorded if item.damaged),
+    )
 
 
 def notes(spark: SparkSession, warehouse: Warehouse, name: str, commits: Sequence[Commit]) -> list[Note]:
@@ -200,9 +212,13 @@ def _alterations(spark: SparkSession, path: str, commits: Sequence[Commit]) -> l
 
 
 def _recorded(
-    spark: SparkSession, warehouse: Warehouse, name: str, table: str | None, commits: Sequence[Commit],
+    spark: SparkSession,
+    warehouse: Warehouse,
+    name: str,
+    table: str | None,
+    commits: Sequence[Commit],
     publications: Publications | None = None,
-) -> list[Recorded]:  # fmt: skip
+) -> list[Recorded]:
     """The records of publications to the results table whose id is `table`, which has `commits`. Records of a table
     that was dropped, and made anew under the same name, say nothing of this one; where they do not say which it was, it
     was not this one if that has been made later."""

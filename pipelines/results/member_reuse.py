@@ -81,8 +81,8 @@ NONE = Settled()
 
 
 def settled_members(
-    run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None, results_version: int,
-) -> Settled:  # fmt: skip
+    run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None, results_version: int
+) -> Settled:
     """As `_settled`. `results_version`: the newest commit of those that the `notes` are of; no later one is asked."""
     return Settled(tuple(_settled(run, ledger, notes, version, source_table)), results_version)
 

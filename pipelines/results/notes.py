@@ -130,12 +130,25 @@ class Note:
         hashes = tuple(stored["members"]) if "members" in stored else None
         by = Author(stored.get("run_id", ""), stored["stage"], stored.get("number", 0)) if "stage" in stored else None
         return cls(
-            plan_hash or "", version, owned, withheld, bool(stored.get("unique")),
-            stored.get("results_table"), stored.get("contract"), stored.get("lateness"), stored.get("source_table"),
-            Grid(**stored["grid"]) if stored.get("grid") else None, stretches if "stretches" in stored else None,
-            Members(stored["form"], hashes) if "form" in stored else None, Work(versions, computed, in_part),
-            stored.get("pattern"), by, bool(stored.get("quiet")), "source_table" in stored, "results_table" in stored,
-        )  # fmt: skip
+            plan_hash or "",
+            version,
+            owned,
+            withheld,
+            bool(stored.get("unique")),
+            stored.get("results_table"),
+            stored.get("contract"),
+            stored.get("lateness"),
+            stored.get("source_table"),
+            Grid(**stored["grid"]) if stored.get("grid") else None,
+            stretches if "stretches" in stored else None,
+            Members(stored["form"], hashes) if "form" in stored else None,
+            Work(versions, computed, in_part),
+            stored.get("pattern"),
+            by,
+            bool(stored.get("quiet")),
+            "source_table" in stored,
+            "results_table" in stored,
+        )
 
 
 def _slices(stored: Any) -> tuple[Slice, ...]:

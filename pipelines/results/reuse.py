@@ -44,16 +44,22 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
     stretches = [stretch for windows in shown if windows for stretch in run.plan.stretches(windows)]
     own = run.warehouse.table_of(run.name) == run.name
     return Note(
-        run.plan.hash, basis.source_version, (), results_table=results_table, contract=basis.contract,
-        lateness=basis.lateness, source_table=basis.source_table, grid=grid_of(run.plan),
+        run.plan.hash,
+        basis.source_version,
+        (),
+        results_table=results_table,
+        contract=basis.contract,
+        lateness=basis.lateness,
+        source_table=basis.source_table,
+        grid=grid_of(run.plan),
         stretches=tuple((windows[0], windows[-1], known) for windows, known in stretches),
-        members=noted_members(run.plan), work=work, pattern=None if own else run.name,
-    )  # fmt: skip
+        members=noted_members(run.plan),
+        work=work,
+        pattern=None if own else run.name,
+    )
 
 
-def changed(
-    run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None
-) -> range:  # fmt: skip
+def changed(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None) -> range:
     """The windows of the run that are to be computed: all between the first and the last that the results do not hold
     already. `version`: of the source, of the table `source_table`. `notes`: as of `ledger.notes`, the newest first;
     what a quiet one says holds beside what the commit before it says. Rows of a version of the

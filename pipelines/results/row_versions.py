@@ -47,7 +47,7 @@ def work_of_run(plan: AnyPlan, windows: range, *, partly: bool = False) -> Work:
 
 def row_versions(
     plan: AnyPlan, claims: Iterable[Claim], alterations: Iterable[Alteration] = ()
-) -> tuple[RowVersions, ...]:  # fmt: skip
+) -> tuple[RowVersions, ...]:
     """The claims and alterations folded, in windows of `plan`; disjoint and in order. Rows that other programs have
     changed are not told apart: all published windows are computed anew then."""
 

@@ -83,7 +83,7 @@ def _truth_of(staged: Mapping[int, StagedRows]) -> dict[int, dict[str, Bools]]:
 
 def judged(
     staged: DataFrame, rules: Sequence[Rule], name: str, rows: int, owned: tuple[str, int, int] | None
-) -> tuple[list[Check], int, int]:  # fmt: skip
+) -> tuple[list[Check], int, int]:
     """The check of each rule, the number of staged rows (some `rows` are expected), and of those outside of `owned`."""
     if rows <= limits.VALIDATED:
         with uncompiled(staged.sparkSession):

@@ -75,7 +75,7 @@ def write_staged(run: Run, results: DataFrame, source_version: int) -> Staged:
 
 def leave_staged(
     runs: Mapping[int, Run], packed: DataFrame, answers: Callable[[Batches], Answers], source_version: int
-) -> dict[int, Staged | Exception] | None:  # fmt: skip
+) -> dict[int, Staged | Exception] | None:
     """As `write_staged` of the rows that `answers` makes of `packed` for each of the `runs`, by their numbers, where
     the workers are processes of this machine: each writes files of its own, as columns. Spark would make rows of them,
     and columns again, for a third of the step's time. None where the warehouse is not on this machine's disk.
@@ -162,9 +162,7 @@ class _Writer:
         return name, sum(table.num_rows for table in tables)
 
 
-def _leaver(
-    writers: Mapping[int, _Writer], answers: Callable[[Batches], Answers]
-) -> Callable[[Batches], Batches]:  # fmt: skip
+def _leaver(writers: Mapping[int, _Writer], answers: Callable[[Batches], Answers]) -> Callable[[Batches], Batches]:
     """The function for `mapInArrow`: rows of `LEFT` for what each partition has of each member."""
 
     def leave(batches: Batches) -> Batches:

@@ -108,7 +108,7 @@ def unit_value(plan: AnyPlan, name: str) -> Column:
 
 def touched_by(
     plan: AnyPlan, good: DataFrame | None, published: Sequence[Stretch], whole: Sequence[Stretch]
-) -> Affected:  # fmt: skip
+) -> Affected:
     """The windows of `whole`, and the pairs that changed good events (plan columns) touch among those `published`."""
     if good is None or not published:
         return Affected(plan, tuple(whole))

@@ -109,8 +109,8 @@ def lost(error: Exception) -> str | None:
 
 
 def changes(
-    spark: SparkSession, path: str, contract: Contract, after: int, upto: int, *, settled: bool, unique: bool,
-) -> Changes | NoFeed:  # fmt: skip
+    spark: SparkSession, path: str, contract: Contract, after: int, upto: int, *, settled: bool, unique: bool
+) -> Changes | NoFeed:
     """What has come and gone in the source between two versions, split by its contract. `settled`: all results speak of
     version `after`, none of a newer one. `unique`: in the versions they speak of none of their rows repeated a key."""
     keyed = unique_rules(contract.rules)

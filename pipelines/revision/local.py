@@ -85,9 +85,7 @@ class LocalRevision:
     def _quarantine(self) -> None:
         run, task, path = self.run, self.task, self.run.warehouse.quarantine(self.run.contract.name)
         write = partial(q.append_quarantine, run.spark, self.changed.bad, path, key=quarantine_key(run, task))
-        with_retries(
-            lambda: write(run_id=run.run_id, source_version=task.version), "writing the quarantine"
-        )  # fmt: skip
+        with_retries(lambda: write(run_id=run.run_id, source_version=task.version), "writing the quarantine")
 
     def compute(self, record: Record) -> None:
         refuse_lost(self.run, self.changed.broken, self.changed.source_rows)
@@ -158,9 +156,15 @@ def _events(run: Run, changed: LocalChanges, slices: tuple[Stretch, ...]) -> pa.
 
 
 def _revision(
-    run: Run, task: Task, affected: Affected, changed: LocalChanges, changes: SourceChanges, computed: pa.Table,
-    published: Published, pairs: ChangedPairs | None = None,
-) -> LocalRevision:  # fmt: skip
+    run: Run,
+    task: Task,
+    affected: Affected,
+    changed: LocalChanges,
+    changes: SourceChanges,
+    computed: pa.Table,
+    published: Published,
+    pairs: ChangedPairs | None = None,
+) -> LocalRevision:
     """Raises LocalUnsupportedError where the rows may not be published."""
     rows = with_origin(_hull(run, affected), computed, task.version)
     checks = _judged(run, rows)

@@ -20,9 +20,16 @@ from pipelines.runs.consistency import EARLIEST, last_complete, limit_of, newest
 from pipelines.runs.run import Run
 
 State = Literal[
-    "nothing_published", "earlier_form", "wrong_version", "gap", "behind_source", "windows_due", "source_unreadable",
-    "no_file", "not_known",
-]  # fmt: skip
+    "nothing_published",
+    "earlier_form",
+    "wrong_version",
+    "gap",
+    "behind_source",
+    "windows_due",
+    "source_unreadable",
+    "no_file",
+    "not_known",
+]
 
 
 @dataclass(frozen=True)

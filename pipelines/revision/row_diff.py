@@ -53,9 +53,11 @@ class Differing:
     def feed(self) -> pa.Table:
         """As Delta's change feed tells it."""
         parts = [
-            (self.old, self.before, "update_preimage"), (self.new, self.after, "update_postimage"),
-            (self.new, self.inserted, "insert"), (self.old, self.deleted, "delete"),
-        ]  # fmt: skip
+            (self.old, self.before, "update_preimage"),
+            (self.new, self.after, "update_postimage"),
+            (self.new, self.inserted, "insert"),
+            (self.old, self.deleted, "delete"),
+        ]
         return _told([(side.take(arrow(rows)), word) for side, rows, word in parts], CHANGE)
 
     def operations(self, time: str) -> pa.Table:
@@ -63,8 +65,10 @@ class Differing:
         `DELETE`, once for each key; the `time` they had there as `WAS`."""
         deleted = np.setdiff1d(self.deleted, self.repeated)
         fresh, then, gone = (
-            self.new.take(arrow(self.inserted)), self.old.take(arrow(self.before)), self.old.take(arrow(deleted)),
-        )  # fmt: skip
+            self.new.take(arrow(self.inserted)),
+            self.old.take(arrow(self.before)),
+            self.old.take(arrow(deleted)),
+        )
         parts = [
             (fresh.append_column(WAS, pa.nulls(fresh.num_rows, self.old.schema.field(time).type)), INSERT),
             (self.new.take(arrow(self.after)).append_column(WAS, then[time]), UPDATE),
@@ -98,9 +102,14 @@ def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
             same &= _same(then[name].combine_chunks(), now[name].combine_chunks())
     first = np.unique(of_old, return_index=True)[1]
     return Differing(
-        old, new, np.flatnonzero(~matched[of_new]), np.flatnonzero(~matched[of_old]), before[~same], after[~same],
+        old,
+        new,
+        np.flatnonzero(~matched[of_new]),
+        np.flatnonzero(~matched[of_old]),
+        before[~same],
+        after[~same],
         np.setdiff1d(np.arange(old.num_rows), first),
-    )  # fmt: skip
+    )
 
 
 def _same(a: pa.Array, b: pa.Array) -> Bools:

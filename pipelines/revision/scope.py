@@ -64,8 +64,7 @@ def task_of(run: Run, ledger: Ledger, source: TableVersion | None) -> Task:
     if not mine:
         form = "in this form " if ledger.segments else ""
         raise StepOrderError(
-            f"{run.name} has published nothing {form}that could be revised",
-            hint=to_publish(run, ledger),
+            f"{run.name} has published nothing {form}that could be revised", hint=to_publish(run, ledger)
         )
     version = source.version
     q.check_columns(source.schema, run.contract)

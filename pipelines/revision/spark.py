@@ -180,9 +180,7 @@ class SparkRevision:
         checks, _, _ = judged(self._staged, contract.rules, f"results_{run.name}", record.rows_out or 0, None)
         record.checks += checks
         refuse_failed(run, number, checks, contract.rules)
-        checks = history_checks.of_revision(
-            run, self.ledger, self.affected.stretches, self.affected.rows, self._staged
-        )  # fmt: skip
+        checks = history_checks.of_revision(run, self.ledger, self.affected.stretches, self.affected.rows, self._staged)
         record.checks += checks
         history_checks.refuse_unexpected(run, number, checks)
 
@@ -231,12 +229,15 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
         if broken.rows:
             with_retries(
                 lambda: q.write_quarantine(
-                    q.bad_rows(bad, run.run_id, task.version), run.warehouse.quarantine(run.contract.name),
-                    run_id=run.run_id, source_version=task.version,
-                    key=quarantine_key(run, task), rows=broken.rows,
+                    q.bad_rows(bad, run.run_id, task.version),
+                    run.warehouse.quarantine(run.contract.name),
+                    run_id=run.run_id,
+                    source_version=task.version,
+                    key=quarantine_key(run, task),
+                    rows=broken.rows,
                 ),
                 "writing the quarantine",
-            )  # fmt: skip
+            )
         return broken
     finally:
         bad.unpersist()

@@ -70,9 +70,7 @@ def rule_check(rule: Rule, rows: int, broken: int) -> Check:
     return Check(rule.name, rule.limit.holds(value), observed, expected_of(rule), ", ".join(rule.columns) or None, data)
 
 
-def judge_truth_values(
-    truth: Mapping[str, Bools], rules: Sequence[Rule], suite_name: str, rows: int
-) -> list[Check]:  # fmt: skip
+def judge_truth_values(truth: Mapping[str, Bools], rules: Sequence[Rule], suite_name: str, rows: int) -> list[Check]:
     """As `judge`, of `rows` rows in this process: of each rule that speaks of rows, by its name, which rows keep it
     (bool, length `rows`). Rules that no row breaks are judged by one expectation: each row keeps all of them. Great
     Expectations takes some 20 ms for an expectation, however few the rows."""
@@ -87,9 +85,7 @@ def judge_truth_values(
     return _judged_one_by_one(truth, rules, suite_name, rows)
 
 
-def _judged_one_by_one(
-    truth: Mapping[str, Bools], rules: Sequence[Rule], suite_name: str, rows: int
-) -> list[Check]:  # fmt: skip
+def _judged_one_by_one(truth: Mapping[str, Bools], rules: Sequence[Rule], suite_name: str, rows: int) -> list[Check]:
     """As `judge_truth_values`, by an expectation for each rule."""
     names = {f"rule {name}": f"rule_{number}" for number, name in enumerate(truth)}
     columns = {f"rule_{number}": arrow(values) for number, values in enumerate(truth.values())}
@@ -98,7 +94,7 @@ def _judged_one_by_one(
 
 def judge_truth_values_of(
     tables: Sequence[tuple[Mapping[str, Bools], Sequence[Rule], int]], suite_name: str
-) -> list[list[Check]]:  # fmt: skip
+) -> list[list[Check]]:
     """As `judge_truth_values` of each of `tables`: its truth values, rules and rows. Those that keep every rule are
     judged by one suite, on their rows laid end to end: where none of these breaks a rule, none of a table's does."""
     keeping = [at for at, (truth, _, _) in enumerate(tables) if all(good.all() for good in truth.values())]
@@ -128,9 +124,12 @@ def _united(
 
 
 def judge_counts(
-    masks: Sequence[tuple[Bools, int]], names: Sequence[str], sharing: Mapping[str, int], rules: Sequence[Rule],
+    masks: Sequence[tuple[Bools, int]],
+    names: Sequence[str],
+    sharing: Mapping[str, int],
+    rules: Sequence[Rule],
     suite_name: str,
-) -> list[Check]:  # fmt: skip
+) -> list[Check]:
     """As `judge_truth_values`, of rows that are counted by the rules that they keep: each of `masks` says which of the
     rules `names` so many rows keep. `sharing`: how many rows break each rule of uniqueness. A row is a row to Great
     Expectations: many are judged `PIECE` after `PIECE`."""

@@ -64,9 +64,7 @@ def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) ->
 
 def limit_of(run: OfSource, version: int) -> int:
     """As `future_limit`, of the run's source."""
-    return future_limit(
-        run.spark, run.warehouse.source(run.contract.name), version, run.contract.future_us
-    )  # fmt: skip
+    return future_limit(run.spark, run.warehouse.source(run.contract.name), version, run.contract.future_us)
 
 
 def future_events(run: Run, version: int, times: pa.Array | None = None) -> Check:

@@ -28,9 +28,7 @@ from openlineage.client.facet_v2 import (
     schema_dataset,
     storage_dataset,
 )
-from openlineage.client.facet_v2 import (
-    data_quality_assertions_dataset as quality,
-)
+from openlineage.client.facet_v2 import data_quality_assertions_dataset as quality
 from openlineage.client.uuid import generate_new_uuid
 from pyspark.sql import SparkSession
 

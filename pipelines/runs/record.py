@@ -61,15 +61,23 @@ SCHEMA = StructType(
     + [
         StructField(name, LongType())
         for name in (
-            "source_version", "staged_version", "results_version", "rows_in", "rows_quarantined", "rows_out",
-            "windows", "rows_inserted", "rows_updated", "rows_deleted",
+            "source_version",
+            "staged_version",
+            "results_version",
+            "rows_in",
+            "rows_quarantined",
+            "rows_out",
+            "windows",
+            "rows_inserted",
+            "rows_updated",
+            "rows_deleted",
         )
     ]
     + [StructField("seconds", DoubleType()), StructField("checks", StringType())]
     + [StructField("error", StringType()), StructField("started_at", _TIME), StructField("finished_at", _TIME)]
     + [StructField(NOTED, StringType()), StructField(NUMBER, LongType()), StructField(BASIS, StringType())]
     + [StructField("road", StringType()), StructField("road_reason", StringType())]
-)  # fmt: skip
+)
 
 
 def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -136,9 +144,7 @@ class Attempt:
 
 
 @contextmanager
-def recorded_together(
-    spark: SparkSession, warehouse: Warehouse, records: Sequence[Record]
-) -> Iterator[list[Attempt]]:  # fmt: skip
+def recorded_together(spark: SparkSession, warehouse: Warehouse, records: Sequence[Record]) -> Iterator[list[Attempt]]:
     """A stage of several runs: records how each has ended, all in one commit, and tells lineage; the body fills in the
     records. An error that is kept in an attempt is that run's, as is one that comes when it is recorded; one that is
     raised ends all, and is raised again. The time that goes by while none goes on is shared by all.
@@ -216,9 +222,7 @@ def number_records(spark: SparkSession, warehouse: Warehouse, records: Sequence[
                 record.record_number = last.get(record.pattern, 0) + 1
 
 
-def _of_run(
-    spark: SparkSession, warehouse: Warehouse, run_id: str, names: Sequence[str]
-) -> list[dict[str, Any]]:  # fmt: skip
+def _of_run(spark: SparkSession, warehouse: Warehouse, run_id: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The records of a run, of all its patterns, in no order: the columns `names`, NULL where the table lacks one."""
     try:
         return _chosen(table_here(spark, warehouse.runs).near("run_id", run_id), {"run_id": [run_id]}, names)
@@ -251,9 +255,12 @@ def run_ends(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str])
 
 
 def pattern_records(
-    spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str], names: Sequence[str],
+    spark: SparkSession,
+    warehouse: Warehouse,
+    patterns: Sequence[str],
+    names: Sequence[str],
     run_ids: Sequence[str] | None = None,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """The records of patterns, of `run_ids` or all their runs, in no order: the columns `names`, NULL where the table
     lacks one, times as microseconds since the epoch."""
     asked = {"pattern": list(patterns)} if run_ids is None else {"run_id": list(run_ids), "pattern": list(patterns)}
@@ -283,7 +290,7 @@ def _chosen(table: TableHere, asked: Mapping[str, list[str]], names: Sequence[st
 
 def _by_spark(
     spark: SparkSession, warehouse: Warehouse, asked: Mapping[str, list[str]], names: Sequence[str]
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     if not exists(spark, warehouse.runs):
         return []
     frame = spark.read.format("delta").load(warehouse.runs)
@@ -301,7 +308,7 @@ def _whole(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def newest_records(
     spark: SparkSession, warehouse: Warehouse, pattern: str | None, limit: int
-) -> list[dict[str, Any]] | None:  # fmt: skip
+) -> list[dict[str, Any]] | None:
     """The records of the stages that ended last, of all patterns where none is named: values by the table's columns.
     None where there is no table."""
     try:

@@ -125,18 +125,31 @@ class Run:
         """What the work of a step of this run is based on, which reads this version of this source table."""
         asked, windows = self.asked, self.windows
         return Basis(
-            self.contract.fingerprint, self.lateness, self.pattern.consistency, (asked.start, asked.stop),
-            (windows.start, windows.stop), source_version, source_table, versions_of(self.plan),
-        )  # fmt: skip
+            self.contract.fingerprint,
+            self.lateness,
+            self.pattern.consistency,
+            (asked.start, asked.stop),
+            (windows.start, windows.stop),
+            source_version,
+            source_table,
+            versions_of(self.plan),
+        )
 
     def record(self, stage: Stage) -> Record:
         """A record of this run, to be filled in by the stage."""
         numbers = [record.record_number or 0 for record in self.records.values()]
         record = Record(
-            self.run_id, self.name, stage, interval_from=self.start_us, interval_to=self.end_us,
-            plan_hash=self.plan.hash, source=self.contract.name, windows=len(self.windows), basis=self.basis(),
+            self.run_id,
+            self.name,
+            stage,
+            interval_from=self.start_us,
+            interval_to=self.end_us,
+            plan_hash=self.plan.hash,
+            source=self.contract.name,
+            windows=len(self.windows),
+            basis=self.basis(),
             record_number=max(numbers) + 1 if numbers and all(numbers) else None,
-        )  # fmt: skip
+        )
         self.records[stage] = record
         return record
 

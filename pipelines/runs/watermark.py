@@ -28,9 +28,7 @@ def future_limit(spark: SparkSession, path: str, version: int, max_future: int) 
     return committed + max_future
 
 
-def watermark(
-    good: DataFrame, event_time: str, lateness: int, limit: int, span: tuple[int, int] | None = None
-) -> int:  # fmt: skip
+def watermark(good: DataFrame, event_time: str, lateness: int, limit: int, span: tuple[int, int] | None = None) -> int:
     """The newest event time up to `limit` among the `good` rows, less `lateness`; `BEGINNING` without such a row. All
     times in microseconds. With `span`, a half-open range, the result is clamped to it: fewer rows are read then."""
     time = column(event_time)

@@ -20,9 +20,12 @@ FAINTEST = 0.14
 """Of a cell that has something, however little."""
 COST_RUNS = 40
 STAGE_ROLES = {
-    "check_source": "series4", "compute": "series1", "check_results": "series3", "publish": "series2",
+    "check_source": "series4",
+    "compute": "series1",
+    "check_results": "series3",
+    "publish": "series2",
     "revise": "series6",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def _slot(point: Point, seconds: int | None) -> float:
 
 def _row(
     facts: OverviewFacts, group: GroupFacts, place: dict[float, int], log: bool, low: float, high: float
-) -> HeatRow:  # fmt: skip
+) -> HeatRow:
     label = group_label(group.key, facts.group_columns)
     cells: list[tuple[float, str] | None] = [None] * len(place)
     for point in group.points:

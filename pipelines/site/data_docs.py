@@ -39,9 +39,14 @@ NOT_CHECKED = "no run of the pattern has checked results yet"
 
 
 def build_data_docs(
-    spark: SparkSession, project: Project, warehouse: Warehouse, places: Places, name: str,
-    plan: AnyPlan, runs: Sequence[RunFacts],
-) -> DocsFacts:  # fmt: skip
+    spark: SparkSession,
+    project: Project,
+    warehouse: Warehouse,
+    places: Places,
+    name: str,
+    plan: AnyPlan,
+    runs: Sequence[RunFacts],
+) -> DocsFacts:
     """The pages of the newest of `runs` that has checked results; what is there already is left alone."""
     run = last_checked(runs)
     if run is None or run.staged_version is None:
@@ -74,9 +79,14 @@ def build_data_docs(
     for page, content, other in ((pages[1], suite, pages[0]), (pages[0], results, pages[1])):
         laid_out = _TOKEN.sub(lambda token: texts.get(token[0], token[0]), content_of(content, other.name))
         html = rendered(
-            "checks.html.j2", datetime.now(UTC), name=name, run_id=run.run_id, found=page is pages[0],
-            other=other.name, content=Markup(laid_out),
-        )  # fmt: skip
+            "checks.html.j2",
+            datetime.now(UTC),
+            name=name,
+            run_id=run.run_id,
+            found=page is pages[0],
+            other=other.name,
+            content=Markup(laid_out),
+        )
         write_whole(page, html.encode())
     return DocsFacts(run.run_id, there=True)
 
@@ -88,7 +98,7 @@ def last_checked(runs: Sequence[RunFacts]) -> RunFacts | None:
 
 def _written(
     table: pd.DataFrame, rules: Sequence[Rule], names: dict[str, str], name: str, run_id: str
-) -> tuple[str, str]:  # fmt: skip
+) -> tuple[str, str]:
     """The pages of the validation and of the suite, as Great Expectations writes them."""
     context = quiet_context()
     import great_expectations as gx

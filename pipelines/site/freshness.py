@@ -59,9 +59,14 @@ def _newest(source: OfContract, path: str, version: int) -> int | None:
 
 
 def read_freshness(
-    spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan | None, source: SourceFacts,
-    publications: Publications | None = None, typed: str = "",
-) -> FreshFacts:  # fmt: skip
+    spark: SparkSession,
+    warehouse: Warehouse,
+    name: str,
+    plan: AnyPlan | None,
+    source: SourceFacts,
+    publications: Publications | None = None,
+    typed: str = "",
+) -> FreshFacts:
     """What the pattern's publications say they answer for, window by window; nothing where it does not compile.
     `publications`: those recorded, where they have been read; `typed`: what names the pattern on the command line, its
     name by default."""

@@ -153,6 +153,4 @@ def _stretches(
     start = number_column(sf.col("t"), unit.seconds) * (unit.seconds * SECOND) + MONDAY_MICROS
     cut = rows.withColumns({"ws": start, "we": start + unit.seconds * SECOND})
     names = [f"g{i}" for i in range(len(groups))]
-    return SparkCounts(
-        totals(cut, [*names, "ws", "we"]).drop("n"), forms, groups, NOUN, unit.name, (first, last)
-    )  # fmt: skip
+    return SparkCounts(totals(cut, [*names, "ws", "we"]).drop("n"), forms, groups, NOUN, unit.name, (first, last))

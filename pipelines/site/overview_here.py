@@ -56,9 +56,14 @@ class CountsHere:
     """Counts of rows that are here, as Spark's."""
 
     def __init__(
-        self, rows: Sequence[Row], forms: Mapping[str | None, int], groups: tuple[str, ...], measure: Measure,
-        unit: str, extent: tuple[int, int] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        rows: Sequence[Row],
+        forms: Mapping[str | None, int],
+        groups: tuple[str, ...],
+        measure: Measure,
+        unit: str,
+        extent: tuple[int, int] | None = None,
+    ) -> None:
         self.rows, self.forms, self.groups, self.measure = rows, forms, groups, measure
         self.unit, self.extent = unit, extent
 

@@ -197,10 +197,14 @@ def _shown(facts: PatternPageFacts) -> RowsView | None:
     which = f"All {plural(shown.total, 'row')}" if every else f"The {len(shown.rows)} {shown.which} of"
     note = f"{which}, the {shown.which} first." if every else f"{which} {plural(shown.total, 'row')}."
     return RowsView(
-        f"{upper_first(shown.which)} results, all measures", note, shown.group_columns,
-        "Window" if trends else "From – to", shown.measures, text_columns(shown.rows),
+        f"{upper_first(shown.which)} results, all measures",
+        note,
+        shown.group_columns,
+        "Window" if trends else "From – to",
+        shown.measures,
+        text_columns(shown.rows),
         largest_rows(shown.rows, shown.measures, events=not trends),
-    )  # fmt: skip
+    )
 
 
 def _caption(overview: OverviewFacts, what: str, log: bool) -> str:

@@ -56,7 +56,7 @@ def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> Change
         ChangeFacts(commit.version, commit.at, note.by.stage, note.by.run_id, note.source_version, commit.changed)
         for commit in recent_commits(spark, path)
         if (note := Note.of_commit(commit.note)) is not None and note.by is not None and note.source_version is not None
-    ]  # fmt: skip
+    ]
     newest = publications[:CHANGES_SHOWN]
     rewrites = [change for change in newest if any(change.changed) and change.rewrites][:SAMPLED]
     few = [change.version for change in rewrites if sum(change.changed) <= limits.CHANGES_SAMPLED]
@@ -74,13 +74,11 @@ def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> Change
         unread |= dict.fromkeys(few, "its files have been removed")
     return ChangesFacts(
         tuple(
-            replace(
-                change, samples=tuple(samples.get(change.version, ())), unread=unread.get(change.version, "")
-            )
+            replace(change, samples=tuple(samples.get(change.version, ())), unread=unread.get(change.version, ""))
             for change in newest
         ),
         len(publications),
-    )  # fmt: skip
+    )
 
 
 Samples = dict[int, list[RowChange]]

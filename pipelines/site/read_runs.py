@@ -41,10 +41,11 @@ def read_runs(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str]
     return {
         pattern: RunsFacts(
             tuple(run_facts(stages[pattern][run_id]) for run_id in run_ids),
-            len(ends[pattern]), len(run_ids[:RUNS_JUDGED]),
+            len(ends[pattern]),
+            len(run_ids[:RUNS_JUDGED]),
         )
         for pattern, run_ids in newest.items()
-    }  # fmt: skip
+    }
 
 
 def verdict_of(run: RunFacts) -> Verdict:

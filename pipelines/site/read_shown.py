@@ -44,7 +44,7 @@ def read_shown(spark: SparkSession, path: str, pattern: PatternFacts, plan: AnyP
 
 def _rows(
     table: pa.Table, layout: Layout, groups: Sequence[str], measures: Sequence[str], plan: AnyPlan
-) -> tuple[RowResult, ...]:  # fmt: skip
+) -> tuple[RowResult, ...]:
     keys = list(zip(*[_texts(table[name]) for name in groups], strict=True)) or [()] * table.num_rows
     return tuple(
         RowResult(key, _window(row, layout, plan), tuple((name, _value(row, name, plan)) for name in measures))

@@ -91,9 +91,7 @@ def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
     return {JARS: ",".join([*jars, str(compiled)]), local_disk.LOG_STORE_SETTING: local_disk.LOG_STORE}
 
 
-def start_session(
-    project: Project, profile: Profile, app: str = "trendlake", *, writes: bool = True
-) -> SparkSession:  # fmt: skip
+def start_session(project: Project, profile: Profile, app: str = "trendlake", *, writes: bool = True) -> SparkSession:
     """The session of this process, started when there is none yet. `writes`: whether it may change the warehouse.
 
     Under spark-submit the master and jars given there stay. Raises JarsMissingError, JavaMissingError; of a session

@@ -5,10 +5,18 @@ from __future__ import annotations
 import pyarrow as pa
 
 _NAMES = {
-    pa.bool_(): "boolean", pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
-    pa.float32(): "float", pa.float64(): "double", pa.string(): "string", pa.large_string(): "string",
-    pa.binary(): "binary", pa.date32(): "date",
-}  # fmt: skip
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.binary(): "binary",
+    pa.date32(): "date",
+}
 
 
 def spark_name(kind: pa.DataType) -> str:

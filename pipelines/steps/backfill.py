@@ -109,8 +109,8 @@ def _file_sizes(spark: SparkSession, uris: list[str]) -> Iterator[int]:
 
 
 def backfill(
-    spark: SparkSession, prepared: Callable[[Chunk], Run], todo: list[Chunk], *, stale: bool = False,
-) -> Iterator[tuple[Chunk, Record | None]]:  # fmt: skip
+    spark: SparkSession, prepared: Callable[[Chunk], Run], todo: list[Chunk], *, stale: bool = False
+) -> Iterator[tuple[Chunk, Record | None]]:
     """Each chunk with the record of its publishing; None where it was done before. `prepared` makes a chunk's run.
     `stale`: the chunks are those of `stale_chunks`: none was done before, and no window beside theirs is computed."""
     for chunk in todo:

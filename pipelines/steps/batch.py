@@ -43,9 +43,11 @@ class Member:
 
 
 def run_batch(
-    spark: SparkSession, members: Sequence[Member], steps: Sequence[str] = tuple(STEPS),
+    spark: SparkSession,
+    members: Sequence[Member],
+    steps: Sequence[str] = tuple(STEPS),
     choose: Callable[[Run], Run | None] | None = None,
-) -> Iterator[tuple[str, Member]]:  # fmt: skip
+) -> Iterator[tuple[str, Member]]:
     """Runs `steps` of all members; after each step of a member, also one that failed, yields the step and the member.
 
     `members`: a pattern comes after those whose results it reads, and is skipped if one of these fails. Each step is
@@ -79,9 +81,7 @@ def _choose(spark: SparkSession, member: Member, choose: Callable[[Run], Run | N
         member.run, member.error = None, error
 
 
-def _run_group(
-    spark: SparkSession, members: Sequence[Member], steps: Sequence[str]
-) -> Iterator[tuple[str, Member]]:  # fmt: skip
+def _run_group(spark: SparkSession, members: Sequence[Member], steps: Sequence[str]) -> Iterator[tuple[str, Member]]:
     """The members of one source; ends early where none is left that has not failed."""
     for step in steps:
         ready = [(member, member.run) for member in members if member.run is not None and member.error is None]

@@ -131,9 +131,7 @@ def _in_a_range(runs: Sequence[Run]) -> Column:
     return inside
 
 
-def _judged_with_reasons(
-    run: Run, annotated: DataFrame, scanned: Scan, version: int, table: str | None
-) -> Judgement:  # fmt: skip
+def _judged_with_reasons(run: Run, annotated: DataFrame, scanned: Scan, version: int, table: str | None) -> Judgement:
     """`annotated`: the rows of the run."""
     count, quarantined, repeats = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
     broken = broken_of(annotated) if quarantined else Broken()
@@ -175,6 +173,4 @@ def _quarantine(run: Run, write: Callable[..., None], version: int, table: str |
     """`write`: of the rows of the run, `q.append_quarantine` or `q.write_quarantine`."""
     path = run.warehouse.quarantine(run.contract.name)
     key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint} {table}"
-    with_retries(
-        lambda: write(path, run_id=run.run_id, source_version=version, key=key), "writing the quarantine"
-    )  # fmt: skip
+    with_retries(lambda: write(path, run_id=run.run_id, source_version=version, key=key), "writing the quarantine")

@@ -95,9 +95,15 @@ def _publish(run: Run, record: Record, session: SparkSession, publications: Publ
 
 
 def _commit(
-    run: Run, asked: Run, basis: Basis, session: SparkSession, publications: Publications, record: Record, *,
+    run: Run,
+    asked: Run,
+    basis: Basis,
+    session: SparkSession,
+    publications: Publications,
+    record: Record,
+    *,
     partly: bool,
-) -> Commit:  # fmt: skip
+) -> Commit:
     """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
     staged rows; `partly`: whether some of these were published already."""
     about = run.spark, run.warehouse, run.name, run.plan, run.contract.name
@@ -114,8 +120,11 @@ def _commit(
     owned, held_back = ((slice_of(run.plan, some[0], some[-1]),) if some else () for some in (shown, withheld))
     note = replace(
         noted(run, basis, [windows], ledger.table_id, work_of_run(run.plan, windows, partly=partly)),
-        source_version=record.source_version, owned=owned, withheld=held_back, unique=_unique(run, record),
-    )  # fmt: skip
+        source_version=record.source_version,
+        owned=owned,
+        withheld=held_back,
+        unique=_unique(run, record),
+    )
     record.note = note.as_json()
     staged = int(record.staged_version or 0), record.rows_in
     signed = note.signed(run.run_id, "publish", ledger.number)

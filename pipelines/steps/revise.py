@@ -187,8 +187,10 @@ def _published(revision: Revision, run: Run, ledger: Ledger, task: Task, record:
             record.results_version, record.note = commit.version, note.as_json()
             counts = difference.counts
             record.rows_inserted, record.rows_updated, record.rows_deleted = (
-                counts[INSERT], counts[UPDATE], counts[DELETE],
-            )  # fmt: skip
+                counts[INSERT],
+                counts[UPDATE],
+                counts[DELETE],
+            )
             return True
         before, ledger = ledger, read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
         if _in(ledger, task) != _in(before, task):

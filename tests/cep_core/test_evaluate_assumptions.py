@@ -15,9 +15,13 @@ from cep_core import AssumptionWarning, PatternWarning, evaluate
 from cep_core.errors import BadEventsError
 
 RISING = {
-    "kind": "trends", "pattern": "R x{2,}", "where": ["x.isig < NEXT(x).isig"], "select": "contiguous",
-    "return": {"n": "COUNT(*)", "top": "MAX(x.isig)"}, "within": "1 day",
-}  # fmt: skip
+    "kind": "trends",
+    "pattern": "R x{2,}",
+    "where": ["x.isig < NEXT(x).isig"],
+    "select": "contiguous",
+    "return": {"n": "COUNT(*)", "top": "MAX(x.isig)"},
+    "within": "1 day",
+}
 DAYS = {"kind": "trends", "pattern": "R x", "return": {"n": "COUNT(*)"}, "within": "1 day"}
 NIGHT = [datetime(2026, 1, 1, 23), datetime(2026, 1, 2, 1)]
 """One night; of New York's clocks the first is 4 o'clock of the next day in UTC."""
@@ -25,10 +29,14 @@ NIGHT = [datetime(2026, 1, 1, 23), datetime(2026, 1, 2, 1)]
 
 def events(times: list[datetime], isig: list[Any] | None = None, zone: str | None = None) -> pa.Table:
     count = len(times)
-    return pa.table({
-        "event_id": [str(i) for i in range(count)], "event_time": pa.array(times, pa.timestamp("us", zone)),
-        "event_type": ["R"] * count, "isig": isig or ["x"] * count,
-    })  # fmt: skip
+    return pa.table(
+        {
+            "event_id": [str(i) for i in range(count)],
+            "event_time": pa.array(times, pa.timestamp("us", zone)),
+            "event_type": ["R"] * count,
+            "isig": isig or ["x"] * count,
+        }
+    )
 
 
 def said(query: dict[str, Any], table: pa.Table, **options: Any) -> list[str]:

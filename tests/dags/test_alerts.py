@@ -70,9 +70,13 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], d
     env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'dags'}", "AIRFLOW_HOME": str(tmp_path_factory.mktemp("home"))}
     texts = {name: text for name, (text, _) in CASES.items()} | MORE
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], input=json.dumps(list(texts.values())), env=env, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps(list(texts.values())),
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     reasons, decisions = json.loads(done.stdout.split("SAID")[1])
     return dict(zip(texts, reasons, strict=True)), dict(zip(texts, decisions, strict=True))
 

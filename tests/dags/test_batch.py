@@ -116,9 +116,7 @@ def test_a_member_that_fails(lake: Lake, home: AirflowHome, patterns: Path) -> N
         tasks = {task["task_id"]: task for task in api.tasks("batch_rises", "one")}
         log = api.log("batch_rises", "one", "publish", 1)
         states = {name: task["state"] for name, task in tasks.items()}
-        assert states == {
-            **dict.fromkeys(STEPS[:3], "success"), "publish": "failed", "report": "upstream_failed"
-        }, log  # fmt: skip
+        assert states == {**dict.fromkeys(STEPS[:3], "success"), "publish": "failed", "report": "upstream_failed"}, log
         assert tasks["publish"]["try_number"] == 1  # a person must change something first
         assert any("1 of 2 patterns failed: rise_often (check_source): [RESULTS_TYPE]" in line for line in log)
         assert [stage for _, stage, _ in records(lake, "rise")] == sorted(STEPS)

@@ -278,10 +278,4 @@ def test_the_interval_reaches_the_command(printed: dict[str, str]) -> None:
     step, pattern, *options = ast.literal_eval(line)
     assert step == "run-steps"
     assert Path(pattern).name == "delay_snowball.yaml"
-    assert options[:5] == [
-        "--from",
-        "2013-01-04T00:00:00+00:00",
-        "--to",
-        "2013-01-05T00:00:00+00:00",
-        "--run-id",
-    ]
+    assert options[:5] == ["--from", "2013-01-04T00:00:00+00:00", "--to", "2013-01-05T00:00:00+00:00", "--run-id"]

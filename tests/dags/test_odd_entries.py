@@ -18,13 +18,16 @@ from tests.support.odd_entries import MARK, hidden, make, odd, unreadable
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
 CLASHES = {
-    "legs_of_day_revise": ("", "the pattern 'legs_of_day_revise' would make the DAG 'legs_of_day_revise' in Airflow, "
-                           "which revises the pattern 'legs_of_day'"),
+    "legs_of_day_revise": (
+        "",
+        "the pattern 'legs_of_day_revise' would make the DAG 'legs_of_day_revise' in Airflow, "
+        "which revises the pattern 'legs_of_day'",
+    ),
     "batch_of_legs": ("", "which runs the batch 'of_legs'"),
     "batch_of_legs_revise": ("", "which revises the batch 'of_legs'"),
     "ingest_flights": ("", "which ingests files into the source 'flights'"),
     "member": ("batch: of_legs_revise\n", "the batch 'of_legs_revise' would make the DAG 'batch_of_legs_revise'"),
-}  # fmt: skip
+}
 """Patterns whose DAGs other files make: more lines of theirs, and the error."""
 GOOD = {"legs_of_day": "", "json": "", "trendlake_dags": "", "sources_of_the_project": "", "leg": "batch: of_legs\n"}
 MINUTES = ",".join(map(str, range(60)))
@@ -52,9 +55,11 @@ def test_odd_entries_stand_alone(home: AirflowHome, airflow_commands: AirflowCom
 
     errors, dags = parsed(airflow_commands)
 
-    assert set(errors) == {"odd-entries.py", *(f"{name}.py" for name in CLASHES), *(
-        name.replace(".yaml", ".py") for name in unreadable()
-    )}  # fmt: skip
+    assert set(errors) == {
+        "odd-entries.py",
+        *(f"{name}.py" for name in CLASHES),
+        *(name.replace(".yaml", ".py") for name in unreadable()),
+    }
     for name in ("folder.yaml", "nowhere.yaml", "Upper.yaml", "other.yml"):
         assert f"{name} is not read" in errors["odd-entries.py"]
     for name, (_, message) in CLASHES.items():

@@ -46,5 +46,8 @@ def test_no_dag_of_any_sort(home: AirflowHome, tmp_path: Path) -> None:
     assert all(line.startswith("[UNSAFE_STORE]") and "s3a.impl: CLASS" in line for line in said[:4])
     assert all("[UNSAFE_STORE]" in line and "several processes" in line for line in said[4:8])
     assert said[8:] == [
-        "['delay_snowball', 'delay_snowball_revise']", "[]", "['batch_b', 'batch_b_revise']", "['ingest_flights']",
-    ]  # fmt: skip
+        "['delay_snowball', 'delay_snowball_revise']",
+        "[]",
+        "['batch_b', 'batch_b_revise']",
+        "['ingest_flights']",
+    ]

@@ -87,9 +87,14 @@ class User:
         """What it printed. It has to end well."""
         began = time.monotonic()
         done = subprocess.run(
-            ["bash", "-euc", command], cwd=self.folder, env=self.environment, text=True, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            ["bash", "-euc", command],
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         self.says(f"{command}   ({time.monotonic() - began:.0f} s)")
         assert done.returncode == 0, f"{command}\n{done.stdout}"
         return done.stdout

@@ -106,8 +106,10 @@ def test_from_a_folder_to_answers(project: Path) -> None:
     output_of("test")
     tried = document("try", "again", "--events", feeds)
     assert {(row["query"], row["left_id"], row["right_id"]) for row in tried["rows"]} == {
-        ("same_link", "a", "c"), ("same_link", "c", "d"), ("same_title", "a", "b"),
-    }  # fmt: skip
+        ("same_link", "a", "c"),
+        ("same_link", "c", "d"),
+        ("same_title", "a", "b"),
+    }
     (feeds / "3.xml").write_text(feed(item("e", "7 Jan 2026 10:00", "y")) + "</rss>")
     said = output_of("ingest", "news", feeds, code=1)
     assert "2 files  6 rows: 4 new, 2 there already" in said
@@ -125,8 +127,12 @@ def test_from_a_folder_to_answers(project: Path) -> None:
     (feeds / "4.xml").write_text(feed(*monday, item("d", "7 Jan 2026 09:00", "x")))
     output_of("ingest", "news", feeds)
     output_of("revise", "again")
-    second = {("same_link", "a", "c", "x"), ("same_link", "c", "d", "x"), ("same_link", "a", "d", "x"),
-              ("same_link", "e", "b", "y")}  # fmt: skip
+    second = {
+        ("same_link", "a", "c", "x"),
+        ("same_link", "c", "d", "x"),
+        ("same_link", "a", "d", "x"),
+        ("same_link", "e", "b", "y"),
+    }
     assert shown() == second
     changes = output_of("diff", "again", "--from", "1", "--to", "2")
     assert "same_title" in changes or "retracted" in changes

@@ -119,10 +119,13 @@ def test_the_page(spark: SparkSession, folder: Path) -> None:
     assert published(spark, folder) == enumerated(rows)
 
     corrections: Rows = {
-        "A00": ("2026-01-05T09:00:00Z", "A", 11.5), "A03": ("2026-01-05T09:00:15Z", "A", 2.5),
-        "B11": ("2026-01-05T09:01:05Z", "A", 4.5), "B26": ("2026-01-05T09:00:59Z", "B", 0.5),
-        "A25": ("2026-01-05T09:02:25Z", "A", 100.0), "late": ("2026-01-05T09:01:59Z", "B", 0.25),
-    }  # fmt: skip
+        "A00": ("2026-01-05T09:00:00Z", "A", 11.5),
+        "A03": ("2026-01-05T09:00:15Z", "A", 2.5),
+        "B11": ("2026-01-05T09:01:05Z", "A", 4.5),
+        "B26": ("2026-01-05T09:00:59Z", "B", 0.5),
+        "A25": ("2026-01-05T09:02:25Z", "A", 100.0),
+        "late": ("2026-01-05T09:01:59Z", "B", 0.25),
+    }
     write(folder / "corrections.csv", corrections)
     said, revised = walked(page["Late events, corrections and deletions"])
     assert "6 rows: 1 new, 5 replaced" in said

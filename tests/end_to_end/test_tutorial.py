@@ -44,8 +44,20 @@ def test_missing_lines_are_seen() -> None:
 def test_every_promise_is_kept_by_a_command() -> None:
     """The walk is all there: a source, a pattern, a day, a month, a late reading, a broken one."""
     commands = "\n".join(block for block, _ in steps(TUTORIAL.read_text()))
-    words = ("init", "new source", "validate", "test", "try", "ingest", "run", "backfill", "revise", "history",
-             "quarantine show", "quarantine replay")  # fmt: skip
+    words = (
+        "init",
+        "new source",
+        "validate",
+        "test",
+        "try",
+        "ingest",
+        "run",
+        "backfill",
+        "revise",
+        "history",
+        "quarantine show",
+        "quarantine replay",
+    )
     assert [
         word for word in words if f"trendlake {word} " not in commands and f"trendlake {word}\n" not in commands
     ] == []
@@ -68,9 +80,14 @@ def test_the_tutorial(tmp_path: Path) -> None:
     folder = tmp_path
     for commands, promised in steps(TUTORIAL.read_text()):
         done = subprocess.run(
-            ["bash", "-euc", f"{commands}\npwd > '{tmp_path}/where'"], cwd=folder, env=environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
+            ["bash", "-euc", f"{commands}\npwd > '{tmp_path}/where'"],
+            cwd=folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
         assert done.returncode == 0, f"{commands}\n{done.stdout}"
         assert missing(promised, done.stdout) == [], f"{commands}\n{done.stdout}"
         folder = Path((tmp_path / "where").read_text().strip())

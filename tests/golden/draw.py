@@ -209,8 +209,9 @@ def main() -> None:
         text = answer(entry)
         if "\n" not in text and (text.startswith("refused") or len(chosen) % 10):
             continue  # one in ten may give no rows
-        chosen.append(Entry(f"drawn {len(chosen)}", entry.query, entry.rows, entry.columns, entry.watermark,
-                            entry.sequence))  # fmt: skip
+        chosen.append(
+            Entry(f"drawn {len(chosen)}", entry.query, entry.rows, entry.columns, entry.watermark, entry.sequence)
+        )
         if len(chosen) == CASES:
             break
     lines = [json.dumps(_record(entry), separators=(",", ":"), ensure_ascii=False) for entry in chosen]

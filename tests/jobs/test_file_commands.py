@@ -25,19 +25,31 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("name", "text", "message", "commands"),
     [
-        ("deep.json", '{"id": ' + "[" * 100_000, "line 1: lists and objects nested deeper than 50",
-         [NEW, INGEST, TRY, REPLAY]),
+        (
+            "deep.json",
+            '{"id": ' + "[" * 100_000,
+            "line 1: lists and objects nested deeper than 50",
+            [NEW, INGEST, TRY, REPLAY],
+        ),
         ("twice.csv", "id,at,company,price,price\n", "has the column 'price' twice", [NEW, INGEST, TRY, REPLAY]),
-        ("case.csv", "id,at,company,price,Price\n", "'price' and 'Price', which differ in upper and lower case only",
-         [NEW, INGEST, TRY, REPLAY]),
+        (
+            "case.csv",
+            "id,at,company,price,Price\n",
+            "'price' and 'Price', which differ in upper and lower case only",
+            [NEW, INGEST, TRY, REPLAY],
+        ),
         ("empty.csv", "id,at,company,price,\n", "column 5 of 5 has no name", [NEW, INGEST, TRY, REPLAY]),
-        ("more.csv", ROWS.replace("price\n", "price,note\n"), "has the column note, which the contract of 'trades'",
-         [INGEST]),
+        (
+            "more.csv",
+            ROWS.replace("price\n", "price,note\n"),
+            "has the column note, which the contract of 'trades'",
+            [INGEST],
+        ),
         ("names.csv", "id,at,sel ect\n", "column 'sel ect': Delta tables take no space", [NEW]),
         ("latin.csv", "id,at,company,price\nt1,2026-01-05,Caf\udce9,1\n", "UTF-8", [INGEST, TRY, REPLAY]),
     ],
     ids=lambda part: part if isinstance(part, str) and "." in part and len(part) < 12 else "",
-)  # fmt: skip
+)
 def test_bad_files(project: Path, name: str, text: str, message: str, commands: list[list[str]]) -> None:
     file = project / name
     file.write_text(text, errors="surrogateescape")

@@ -39,7 +39,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_documents_without_spark(
     project: Path, monkeypatch: pytest.MonkeyPatch, command: str, runs: list[list[str]]
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(project)
     monkeypatch.setenv("TRENDLAKE_PROJECT", str(project))
     documents = []

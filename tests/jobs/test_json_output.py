@@ -164,7 +164,7 @@ def test_parts_come_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_fault_is_a_document_without_secrets(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     """The traceback is on stderr alone."""
     monkeypatch.setattr(redaction, "_known", {"correct horse"})
 

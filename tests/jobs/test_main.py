@@ -62,9 +62,27 @@ def test_the_version() -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["ingest", "generate", "check-source", "compute", "check-results", "publish", "report", "site", "run", "validate",
-     "explain", "show", "runs", "init", "test", "schema", "backfill", "try"],
-)  # fmt: skip
+    [
+        "ingest",
+        "generate",
+        "check-source",
+        "compute",
+        "check-results",
+        "publish",
+        "report",
+        "site",
+        "run",
+        "validate",
+        "explain",
+        "show",
+        "runs",
+        "init",
+        "test",
+        "schema",
+        "backfill",
+        "try",
+    ],
+)
 def test_every_word_explains_itself(word: str) -> None:
     result = runner.invoke(app, [word, "--help"])
     assert result.exit_code == 0

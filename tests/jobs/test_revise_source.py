@@ -66,8 +66,10 @@ def test_a_correction_reaches_the_patterns_and_those_on_their_results(project: P
     output_of("ingest", "trades", "late.csv")
     document = revised("--source", "trades")
     assert [(item["pattern"], item["changed"]) for item in document["patterns"]] == [
-        ("falling", True), ("rising", False), ("busy", True),
-    ]  # fmt: skip
+        ("falling", True),
+        ("rising", False),
+        ("busy", True),
+    ]
     assert document["patterns"][1]["revision"] is None  # nothing of it is published
     again = revised("--source", "trades")
     assert not any(item["changed"] for item in again["patterns"])

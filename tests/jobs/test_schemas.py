@@ -68,9 +68,14 @@ def test_every_file_of_tests_is_of_the_schema(path: Path) -> None:
 )
 def test_a_mistake_is_seen(change: dict[str, Any], expected: str) -> None:
     good = {
-        "name": "a", "source": "b", "pattern": "A+", "return": {"n": "COUNT(*)"}, "within": "1 day",
-        "empty_windows": True, "expect": [{"measure": "n", "between": [0.5, None], "of_last": "7 windows"}],
-    }  # fmt: skip
+        "name": "a",
+        "source": "b",
+        "pattern": "A+",
+        "return": {"n": "COUNT(*)"},
+        "within": "1 day",
+        "empty_windows": True,
+        "expect": [{"measure": "n", "between": [0.5, None], "of_last": "7 windows"}],
+    }
     assert mistakes("pattern", good) == []
     assert expected in " | ".join(mistakes("pattern", good | change))
 

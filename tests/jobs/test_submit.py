@@ -25,6 +25,12 @@ def test_packages_of_jobs_do_not_shadow_others() -> None:
 
 
 def test_it_is_the_command() -> None:
-    done = subprocess.run([sys.executable, SUBMIT, "--version"], cwd="/", capture_output=True, text=True, check=True,
-                          env={"PYTHONPATH": str(ROOT)})  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, SUBMIT, "--version"],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(ROOT)},
+    )
     assert done.stdout.startswith("trendlake ")

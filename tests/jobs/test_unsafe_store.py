@@ -52,8 +52,18 @@ READ = {
 }
 """Commands that read tables."""
 WITHOUT_TABLES = {
-    "init", "validate", "explain", "expand", "schema", "test", "new pattern", "docs", "setup", "airflow", "try",
-}  # fmt: skip
+    "init",
+    "validate",
+    "explain",
+    "expand",
+    "schema",
+    "test",
+    "new pattern",
+    "docs",
+    "setup",
+    "airflow",
+    "try",
+}
 """Commands that ask for no table of the warehouse, `try` among them where it has a file; and Airflow, see below."""
 
 

@@ -154,8 +154,12 @@ class Writer:
 
     def pair_part(self, left: Attributes, right: Attributes, *, fold: bool) -> str:
         """A comparison of two attributes, for which there are passes of their own."""
-        pairs = [(a, b) for a, kind in left.items() for b, other in right.items()
-                 if (kind == other and kind != "boolean") or {kind, other} == {"int", "double"}]  # fmt: skip
+        pairs = [
+            (a, b)
+            for a, kind in left.items()
+            for b, other in right.items()
+            if (kind == other and kind != "boolean") or {kind, other} == {"int", "double"}
+        ]
         if not pairs:
             return f"DUR {self.pick(*COMPARE)} {self.pick(*LITERALS['duration'])}"
         a, b = self.pick(*pairs)
@@ -247,8 +251,11 @@ class Writer:
             right = f"(SELECT {', '.join(right_names)} FROM {self.pick('A', 'A', 'B', 'EVENTS')})"
         else:
             source, own = self.source()
-            items = [name if own.get(name) == kind else f"{self.value(kind, self.of_one(own))} AS {name}"
-                     for name, kind in a.items() if name in right_names]  # fmt: skip
+            items = [
+                name if own.get(name) == kind else f"{self.value(kind, self.of_one(own))} AS {name}"
+                for name, kind in a.items()
+                if name in right_names
+            ]
             right = f"(SELECT {', '.join(items)} FROM {source})"
         b = {name: a[name] for name in a if name in right_names}
         computed: dict[str, str] = {}
@@ -270,8 +277,10 @@ class Writer:
             if kind == "int" and self.chance(4):
                 computed[name] = kind = "double"
         now = {**a, **computed}
-        leaves = [(text, now.get(text.removeprefix("$."), kind) if text.startswith("$.") or "." not in text else kind)
-                  for text, kind in leaves]  # fmt: skip
+        leaves = [
+            (text, now.get(text.removeprefix("$."), kind) if text.startswith("$.") or "." not in text else kind)
+            for text, kind in leaves
+        ]
         for name, kind in computed.items():
             simple = {"int": f"$.{name} + 1", "double": f"$.{name} + 0.5", "string": self.leaf("string", leaves)}
             values.append(f"{simple[kind] if self.chance(2) else self.value(kind, leaves)} AS {name}")

@@ -141,8 +141,9 @@ class Writer:
 @st.composite
 def queries(draw: st.DrawFn) -> Automaton:
     """A pattern of kind automaton, right in every part."""
-    kinds = draw(st.lists(st.sampled_from(["tinyint", "int", "bigint", "double", "string", "boolean", "timestamp"]),
-                          max_size=3))  # fmt: skip
+    kinds = draw(
+        st.lists(st.sampled_from(["tinyint", "int", "bigint", "double", "string", "boolean", "timestamp"]), max_size=3)
+    )
     register = {name: {"type": kind, "init": draw(_init(kind))} for name, kind in zip(NAMES, kinds, strict=False)}
     fields = {name: FAMILY[one["type"]] for name, one in register.items()}
     count = draw(st.integers(2, 4))
@@ -168,12 +169,18 @@ def queries(draw: st.DrawFn) -> Automaton:
 
 
 def _init(kind: str) -> st.SearchStrategy[Any]:
-    return st.one_of(st.none(), {
-        "tinyint": st.sampled_from([0, 1, 100, -128]), "int": st.sampled_from([0, 1, 2**31 - 2]),
-        "bigint": st.sampled_from([0, 1, 2**62]), "double": st.sampled_from([0.0, 0.5, -1.5]),
-        "string": st.sampled_from(["a", "b", "B"]), "boolean": st.booleans(),
-        "timestamp": st.just("1970-01-01T00:00:02Z"),
-    }[kind])  # fmt: skip
+    return st.one_of(
+        st.none(),
+        {
+            "tinyint": st.sampled_from([0, 1, 100, -128]),
+            "int": st.sampled_from([0, 1, 2**31 - 2]),
+            "bigint": st.sampled_from([0, 1, 2**62]),
+            "double": st.sampled_from([0.0, 0.5, -1.5]),
+            "string": st.sampled_from(["a", "b", "B"]),
+            "boolean": st.booleans(),
+            "timestamp": st.just("1970-01-01T00:00:02Z"),
+        }[kind],
+    )
 
 
 @st.composite
@@ -189,8 +196,11 @@ def _arc(draw: st.DrawFn, states: list[str], fields: Mapping[str, str], kinds: l
     if sets:
         name = draw(st.sampled_from(sorted(fields)))
         grows = fields[name] == "int" and draw(st.booleans())
-        arc["set"] = {name: f"{name} {draw(st.sampled_from(['+ 1', '+ 100', '* 2', '- 1']))}" if grows else
-                      write.value(fields[name], 1)}  # fmt: skip
+        arc["set"] = {
+            name: f"{name} {draw(st.sampled_from(['+ 1', '+ 100', '* 2', '- 1']))}"
+            if grows
+            else write.value(fields[name], 1)
+        }
     if how == "ignore":
         arc["ignore"] = True
     if how == "epsilon":
@@ -259,10 +269,12 @@ def compiled(case: Case) -> tuple[pa.Table, Any]:
 def in_microseconds(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The enumeration's view of the rows: times are whole numbers."""
     return [
-        {name: (cell - EPOCH) // timedelta(microseconds=1) if isinstance(cell, datetime) else cell
-         for name, cell in row.items()}
+        {
+            name: (cell - EPOCH) // timedelta(microseconds=1) if isinstance(cell, datetime) else cell
+            for name, cell in row.items()
+        }
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def disagreement(case: Case, tally: AfaTally) -> list[str]:

@@ -111,11 +111,27 @@ def other_constants(draw: st.DrawFn, pattern: str) -> str:
 
 
 LOCAL = (
-    *["{v}.x = {c}"] * 6, *["{v}.x > {c}"] * 4, "{v}.x <= {c}", "{c} < {v}.x", "{v}.y >= {c}", "{v}.y < {c}.25",
-    "{v}.y = {c}.0", "{v}.x = {c}.0", "{v}.g = 'u'", "{v}.g > 'u'", "{v}.g IN ('u', 'v', NULL)", "{v}.x IN (0, {c})",
-    "{v}.x BETWEEN 0 AND {c}", "{v}.y NOT BETWEEN 0 AND {c}", "{v}.x != {c}", "{v}.x + 1 > {c}", "{v}.y IS NULL",
-    "{v}.y = -0.0", "{v}.event_time >= TIMESTAMP '1970-01-01T00:00:02Z'", "{v}.x = 9223372036854775807",
-)  # fmt: skip
+    *["{v}.x = {c}"] * 6,
+    *["{v}.x > {c}"] * 4,
+    "{v}.x <= {c}",
+    "{c} < {v}.x",
+    "{v}.y >= {c}",
+    "{v}.y < {c}.25",
+    "{v}.y = {c}.0",
+    "{v}.x = {c}.0",
+    "{v}.g = 'u'",
+    "{v}.g > 'u'",
+    "{v}.g IN ('u', 'v', NULL)",
+    "{v}.x IN (0, {c})",
+    "{v}.x BETWEEN 0 AND {c}",
+    "{v}.y NOT BETWEEN 0 AND {c}",
+    "{v}.x != {c}",
+    "{v}.x + 1 > {c}",
+    "{v}.y IS NULL",
+    "{v}.y = -0.0",
+    "{v}.event_time >= TIMESTAMP '1970-01-01T00:00:02Z'",
+    "{v}.x = 9223372036854775807",
+)
 """Conditions with constants, most of which an index answers."""
 
 

@@ -33,10 +33,19 @@ VALUES = {
 """Of parameters that are compared with a column; `whole`, `real` and `word` stand for any literal of kind algebra."""
 LITERAL = re.compile(r"(?<![\w.$'])(?<!INTERVAL )(\d+\.\d+|\d+|'\w*')(?![\w.']| (?:second|SECOND))")
 SPECIAL = (
-    "{v}.x IN (1, $x)", "{v}.x BETWEEN $x AND 3", "{v}.x = $x", "{v}.x > -$x", "{v}.x + $x > 1",
+    "{v}.x IN (1, $x)",
+    "{v}.x BETWEEN $x AND 3",
+    "{v}.x = $x",
+    "{v}.x > -$x",
+    "{v}.x + $x > 1",
     "coalesce({v}.x, $x) = 1",
-    "{v}.y < $y", "{v}.y * $y > 0", "{v}.g = $g", "{v}.g != $g OR {v}.g = '$g'", "{v}.g IN ('u', $g)", "$x <= {v}.x",
-)  # fmt: skip
+    "{v}.y < $y",
+    "{v}.y * $y > 0",
+    "{v}.g = $g",
+    "{v}.g != $g OR {v}.g = '$g'",
+    "{v}.g IN ('u', $g)",
+    "$x <= {v}.x",
+)
 OF_EVENTS = ("e.x > $x", "e.x = $x", "e.y < $y", "e.x + $x < 3", "$x IS NULL OR e.x != $x")
 
 

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from cep_core.events.arrays import arrow
 
 NANS = tuple(
-    np.array([0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000001, 0xFFFFFFFFFFFFFFFF, 0x7FF0000000000001],
-    np.uint64).view(np.float64).tolist()
-)  # fmt: skip
+    np.array(
+        [0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000001, 0xFFFFFFFFFFFFFFFF, 0x7FF0000000000001], np.uint64
+    )
+    .view(np.float64)
+    .tolist()
+)
 """As Java, `inf - inf` and others make it: quiet and signalling, with and without the sign bit."""
 
 _NAN64 = st.builds(

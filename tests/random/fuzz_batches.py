@@ -55,12 +55,15 @@ def _search(seconds: float, first: int, what: str, drawn: st.SearchStrategy[Any]
     return 0
 
 
-def _chunk(
-    number: int, drawn: st.SearchStrategy[Any], compare: Compare, compared: Counter[str], until: float
-) -> None:  # fmt: skip
+def _chunk(number: int, drawn: st.SearchStrategy[Any], compare: Compare, compared: Counter[str], until: float) -> None:
     @seed(number)
-    @settings(max_examples=CHUNK, phases=[Phase.generate], database=None, deadline=None,
-              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=CHUNK,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(drawn, st.integers(0, 2**32 - 1))
     def run(one: Any, order: int) -> None:
         if time.monotonic() < until:

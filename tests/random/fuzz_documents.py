@@ -199,9 +199,11 @@ def contract_in(folder: Path) -> Contract:
         for role, kind in roles.items()
     ]
     table = {
-        "name": "hostile", "physicalType": "table", "properties": columns,
+        "name": "hostile",
+        "physicalType": "table",
+        "properties": columns,
         "customProperties": [{"property": name, "value": value} for name, value in said.items()],
-    }  # fmt: skip
+    }
     head = {"apiVersion": "v3.1.0", "kind": "DataContract", "id": "hostile", "version": "1.0.0", "name": "hostile"}
     file.write_text(json.dumps({**head, "status": "active", "schema": [table]}))
     return load_contract(file)

@@ -147,8 +147,16 @@ def plain(r: Random, _port: int) -> bytes:
 
 
 SORTS: tuple[Callable[[Random, int], bytes], ...] = (
-    *(spoilt,) * 8, *(cut,) * 4, *(encoded,) * 3, *(outside,) * 2, *(plain,) * 4, bomb, deep, wide, noise,
-)  # fmt: skip
+    *(spoilt,) * 8,
+    *(cut,) * 4,
+    *(encoded,) * 3,
+    *(outside,) * 2,
+    *(plain,) * 4,
+    bomb,
+    deep,
+    wide,
+    noise,
+)
 
 
 def hostile(number: int, port: int = 9) -> tuple[str, bytes]:

@@ -61,15 +61,31 @@ OF_KLEENE = (
     "coalesce({v}[i].x, {c}) {op} least({v}[i-1].x, {v}[1].y)",
 )
 SIDES_OF_KLEENE = (
-    "{v}[1].x", "{v}[{v}.LEN].x", "{v}.x", "{v}[i].x", "{v}[i-1].y", "avg({v}[..i-1].x)", "sum({v}[..i-1].n)",
-    "{v}[1].n * 2", "-{v}[{v}.LEN].y", "abs({v}.x)",
-)  # fmt: skip
+    "{v}[1].x",
+    "{v}[{v}.LEN].x",
+    "{v}.x",
+    "{v}[i].x",
+    "{v}[i-1].y",
+    "avg({v}[..i-1].x)",
+    "sum({v}[..i-1].n)",
+    "{v}[1].n * 2",
+    "-{v}[{v}.LEN].y",
+    "abs({v}.x)",
+)
 SIDES_OF_ONE = ("{v}.x", "{v}.n", "{v}.y", "{v}.x + {c}", "coalesce({v}.x, 0)", "{v}.x / 2")
 
 MEASURES_OF_KLEENE = (
-    "COUNT({v})", "AVG({v}.x)", "SUM({v}.y)", "SUM({v}.x)", "MIN({v}.n)", "MAX({v}.g)", "{v}[1].x",
-    "{v}[{v}.LEN].y - {v}[1].x", "COUNT({v}) * 2", "MIN({v}.event_time)",
-)  # fmt: skip
+    "COUNT({v})",
+    "AVG({v}.x)",
+    "SUM({v}.y)",
+    "SUM({v}.x)",
+    "MIN({v}.n)",
+    "MAX({v}.g)",
+    "{v}[1].x",
+    "{v}[{v}.LEN].y - {v}[1].x",
+    "COUNT({v}) * 2",
+    "MIN({v}.event_time)",
+)
 MEASURES_OF_ONE = ("{v}.x", "COUNT({v})", "AVG({v}.x)", "{v}.y + {v}.n", "upper({v}.g)", "{v}.event_time")
 
 _cells = {
@@ -166,9 +182,7 @@ def matches_questions(draw: st.DrawFn, *, negation: bool = True, output: bool = 
 
 
 def engine(
-    query: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
-    types: Mapping[str, pa.DataType] = COLUMNS,
+    query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType] = COLUMNS
 ) -> list[dict[str, Any]]:
     """`cep_core.trends.run.run`, in the reference's shape and with the match ids."""
     table = evaluate(query, to_table(rows, types))

@@ -40,18 +40,67 @@ class EventsFile:
 
 
 CELLS = st.sampled_from(
-    ["", "NA", "null", "None", "\\N", "-", "=1+1", "+1", "-1", "@x", "'x", "'", "''", "\t1", "5", "5.0", "007", "1e5",
-     "1e400", "0x1F", "12345678901234567890", "100000000000000.07", "9" * 400, "1e999", "-0", ".5", "5.", "nan", "inf",
-     "-Infinity", "true", "False", "2026-01-05", "1500-02-29", "0000-01-01", "9999-12-31T23:59:59.999999-14:00",
-     "2026-01-05T09:00:00Z",
-     "2026-01-05 09:00:00.1234567", "2026-01-05T24:00:00", "1767571200", "x" * 300, "\x00", "\u202e", "\U0001f600", "é"]
-) | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)  # fmt: skip
+    [
+        "",
+        "NA",
+        "null",
+        "None",
+        "\\N",
+        "-",
+        "=1+1",
+        "+1",
+        "-1",
+        "@x",
+        "'x",
+        "'",
+        "''",
+        "\t1",
+        "5",
+        "5.0",
+        "007",
+        "1e5",
+        "1e400",
+        "0x1F",
+        "12345678901234567890",
+        "100000000000000.07",
+        "9" * 400,
+        "1e999",
+        "-0",
+        ".5",
+        "5.",
+        "nan",
+        "inf",
+        "-Infinity",
+        "true",
+        "False",
+        "2026-01-05",
+        "1500-02-29",
+        "0000-01-01",
+        "9999-12-31T23:59:59.999999-14:00",
+        "2026-01-05T09:00:00Z",
+        "2026-01-05 09:00:00.1234567",
+        "2026-01-05T24:00:00",
+        "1767571200",
+        "x" * 300,
+        "\x00",
+        "\u202e",
+        "\U0001f600",
+        "é",
+    ]
+) | st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 GOOD = {
-    "string": ["", "NA", "x", "=1+1", "'", "-", "\U0001f600", 'a"b', "a\nb"], "boolean": ["true", "FALSE", "1", ""],
-    "date": ["2026-01-05", "1500-02-28", "null"], "timestamp": ["2026-01-05T09:00:00Z", "1582-10-10 01:02:03.000004"],
-    "tinyint": ["-128", "NA"], "smallint": ["7", ""], "int": ["007", ""], "bigint": ["9223372036854775807", "NULL"],
-    "float": ["0.1", "nan"], "double": ["-0", "inf", "1e-400"], "decimal(20,2)": ["100000000000000.07", "5", ".5"],
-}  # fmt: skip
+    "string": ["", "NA", "x", "=1+1", "'", "-", "\U0001f600", 'a"b', "a\nb"],
+    "boolean": ["true", "FALSE", "1", ""],
+    "date": ["2026-01-05", "1500-02-28", "null"],
+    "timestamp": ["2026-01-05T09:00:00Z", "1582-10-10 01:02:03.000004"],
+    "tinyint": ["-128", "NA"],
+    "smallint": ["7", ""],
+    "int": ["007", ""],
+    "bigint": ["9223372036854775807", "NULL"],
+    "float": ["0.1", "nan"],
+    "double": ["-0", "inf", "1e-400"],
+    "decimal(20,2)": ["100000000000000.07", "5", ".5"],
+}
 """Cells that the types take."""
 KINDS = {"id": "string", "at": "timestamp"} | COLUMNS
 HEADERS = st.sampled_from(
@@ -114,10 +163,31 @@ def _deep(depth: int, what: str) -> str:
 
 VALUES = st.one_of(
     CELLS.map(json.dumps),
-    st.sampled_from(["5", "5.0", "1e400", "12345678901234567890", "-0", "true", "null", "NaN", "-Infinity", "9" * 5000,
-                     '"\\ud800"', '"\\u0000"', "[]", "{}", "01", "'x'", "\"[[[[\"", '"\\"[["', "tru"]),
+    st.sampled_from(
+        [
+            "5",
+            "5.0",
+            "1e400",
+            "12345678901234567890",
+            "-0",
+            "true",
+            "null",
+            "NaN",
+            "-Infinity",
+            "9" * 5000,
+            '"\\ud800"',
+            '"\\u0000"',
+            "[]",
+            "{}",
+            "01",
+            "'x'",
+            '"[[[["',
+            '"\\"[["',
+            "tru",
+        ]
+    ),
     st.builds(_deep, st.sampled_from([1, 49, 50, 60, 1000, 100_000]), st.sampled_from("[{")),
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -137,15 +207,29 @@ def json_files(draw: DrawFn) -> EventsFile:
 
 
 ARRAYS = (
-    pa.array([1], pa.int8()), pa.array([2**63], pa.uint64()), pa.array([0.1]), pa.array([float("nan")], pa.float32()),
-    pa.array(["x"]), pa.array(["NA"]).dictionary_encode(), pa.array([True]), pa.array([b"\xff"]), pa.array([[1]]),
-    pa.array([{"a": 1}]), pa.array([None]), pa.array([1], pa.timestamp("ns")), pa.array([2**62], pa.timestamp("us")),
-    pa.array([0], pa.timestamp("s", "Asia/Kolkata")), pa.array([-(2**31)], pa.int32()).cast(pa.date32()),
-    pa.array([0], pa.timestamp("us", "Mars/Olympus")), pa.array([[10**15]], pa.list_(pa.timestamp("s"))),
-    pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xe9"]).buffers()), pa.array(["2026-01-05"]),
-    pa.array([1], pa.duration("s")), pa.array([1], pa.time64("us")),
+    pa.array([1], pa.int8()),
+    pa.array([2**63], pa.uint64()),
+    pa.array([0.1]),
+    pa.array([float("nan")], pa.float32()),
+    pa.array(["x"]),
+    pa.array(["NA"]).dictionary_encode(),
+    pa.array([True]),
+    pa.array([b"\xff"]),
+    pa.array([[1]]),
+    pa.array([{"a": 1}]),
+    pa.array([None]),
+    pa.array([1], pa.timestamp("ns")),
+    pa.array([2**62], pa.timestamp("us")),
+    pa.array([0], pa.timestamp("s", "Asia/Kolkata")),
+    pa.array([-(2**31)], pa.int32()).cast(pa.date32()),
+    pa.array([0], pa.timestamp("us", "Mars/Olympus")),
+    pa.array([[10**15]], pa.list_(pa.timestamp("s"))),
+    pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xe9"]).buffers()),
+    pa.array(["2026-01-05"]),
+    pa.array([1], pa.duration("s")),
+    pa.array([1], pa.time64("us")),
     pa.array([12345], pa.int64()).cast(pa.decimal128(38, 0)),
-)  # fmt: skip
+)
 
 
 @st.composite

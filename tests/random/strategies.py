@@ -20,9 +20,18 @@ COLUMNS = {"x": pa.int64(), "n": pa.int64(), "y": pa.float64(), "g": pa.string()
 SELECTIONS = ("skip_till_next_match", "contiguous", "partition_contiguous")
 ORIGINS = ("1970-01-01T00:00:03Z", "1969-12-31T23:59:55.5Z", "2000-01-01")
 WINDOWS = (
-    *[(60, None)] * 4, (20, None), (20, 5), (15, None), (8, None),
-    (5, 2), (12, 4), (9, 3), (10, 7), (4, 6), (1, None),
-)  # fmt: skip
+    *[(60, None)] * 4,
+    (20, None),
+    (20, 5),
+    (15, None),
+    (8, None),
+    (5, 2),
+    (12, 4),
+    (9, 3),
+    (10, 7),
+    (4, 6),
+    (1, None),
+)
 """(within, slide) in seconds; a stream lasts some 12 of them."""
 
 ONE_WINDOW = {"within": "60 seconds", "origin": "1969-12-31T23:59:50Z"}

@@ -86,11 +86,7 @@ def documents(r: Random, most: int = 5) -> list[dict[str, Any]]:
     count = r.randint(2, most)
     times = (0, 1, 1, 2, 3, 4)
     return [
-        {
-            "id": f"d{n}",
-            "time": r.choice(times) * 1_000_000 + r.choice((0, 0, 0, 1)),
-            "xml": r.choice(listed),
-        }
+        {"id": f"d{n}", "time": r.choice(times) * 1_000_000 + r.choice((0, 0, 0, 1)), "xml": r.choice(listed)}
         for n in range(count)
     ]
 

@@ -29,9 +29,12 @@ def history(window: int, notes: Notes) -> list[tuple[Mapping[str, Any], str]]:
 
 
 def changed(
-    windows: range, notes: Notes, wanted: Callable[[int], str], same: Callable[[Mapping[str, Any]], bool],
+    windows: range,
+    notes: Notes,
+    wanted: Callable[[int], str],
+    same: Callable[[Mapping[str, Any]], bool],
     stale: Callable[[int], bool],
-) -> range:  # fmt: skip
+) -> range:
     """From the first to the last window that no note says is there already. `wanted`: the hash of a window."""
     left = [
         window

@@ -258,3 +258,16 @@ def test_functions_of_the_engine_have_few_parameters() -> None:
         and (count := len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)) > MOST_PARAMETERS
     }
     assert many == {}
+
+
+def test_the_formatter_touches_every_line() -> None:
+    """One way to lay out code: no line is kept from the formatter."""
+    marks = "# fmt: " + "skip", "# fmt: " + "off"
+    lines = (
+        f"{path.relative_to(ROOT)}:{number}"
+        for room in (*ROOMS, "trendlake", "tests", "bench", "scripts")
+        for path in modules(room)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if any(mark in line for mark in marks)
+    )
+    assert not list(lines)

@@ -47,10 +47,16 @@ schema:
 def readings(celsius: dict[str, list[float]]) -> pa.Table:
     """One reading an hour of each machine, from the start of the day."""
     rows = [
-        {"event_id": f"{machine}-{hour}", "event_time": DAY + timedelta(hours=hour), "event_type": "Reading",
-         "machine": machine, "celsius": float(value)}
-        for machine, values in celsius.items() for hour, value in enumerate(values)
-    ]  # fmt: skip
+        {
+            "event_id": f"{machine}-{hour}",
+            "event_time": DAY + timedelta(hours=hour),
+            "event_type": "Reading",
+            "machine": machine,
+            "celsius": float(value),
+        }
+        for machine, values in celsius.items()
+        for hour, value in enumerate(values)
+    ]
     return pa.Table.from_pylist(rows)
 
 

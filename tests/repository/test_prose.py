@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.prose import (
-    MOST_WORDS,
-    RULES,
-    broken_rules,
-    check_help,
-    check_page,
-    help_texts,
-    newest_section,
-    pages,
-)
+from scripts.prose import MOST_WORDS, RULES, broken_rules, check_help, check_page, help_texts, newest_section, pages
 
 EXAMPLES = {
     "subject clause": ("Who keeps a server gets its events.", "A server gets the events. Who writes it?"),

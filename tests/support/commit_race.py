@@ -69,10 +69,13 @@ def race(folder: Path, rounds: int, log_store: str = LOG_STORE) -> Race:
     jvms = {
         name: subprocess.Popen(
             [java, *options, name, log_store, str(table / "_delta_log"), str(rounds), str(PERIOD)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         for name in JVMS
-    }  # fmt: skip
+    }
     assert all(jvm.stdout and jvm.stdout.readline() == "ready\n" for jvm in jvms.values())
     start = int((time.time() + BEGIN) * 1e6)
     for jvm in jvms.values():

@@ -31,9 +31,15 @@ class Victim:
         command = [sys.executable, "-m", "tests.support.victim", str(folder), master]
         with self.log.open("wb") as errors:
             self.process = subprocess.Popen(
-                command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                start_new_session=True, text=True,
-            )  # fmt: skip
+                command,
+                cwd=ROOT,
+                env=env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+                text=True,
+            )
 
     def answer(self) -> str:
         """Its next word: `ready`, `survived`, or nothing when it is dead."""

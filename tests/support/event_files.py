@@ -29,9 +29,13 @@ def contract_text(columns: Mapping[str, str], own: Mapping[str, Any] | None = No
     custom = [{"property": name, "value": value} for name, value in {"eventType": "E", **table}.items()]
     schema = {"name": "ev", "customProperties": custom, "properties": properties}
     document = {
-        "apiVersion": "v3.1.0", "kind": "DataContract", "id": "ev", "version": "1", "status": "draft",
+        "apiVersion": "v3.1.0",
+        "kind": "DataContract",
+        "id": "ev",
+        "version": "1",
+        "status": "draft",
         "schema": [schema],
-    }  # fmt: skip
+    }
     return json.dumps(document, indent=1)
 
 

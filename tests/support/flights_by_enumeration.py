@@ -65,10 +65,13 @@ def read_legs(path: Path) -> Iterator[Leg]:
         scheduled = datetime(year, month, day, hour, minute, tzinfo=NEW_YORK)
         delay = value["dep_delay"] if value["dep_time"] else None
         yield Leg(
-            scheduled.astimezone(UTC), row["carrier"], value["tailnum"], row["origin"],
+            scheduled.astimezone(UTC),
+            row["carrier"],
+            value["tailnum"],
+            row["origin"],
             None if delay is None else int(delay),
             f"{row['carrier']}-{row['flight']}-{year}{month:02d}{day:02d}-{row['origin']}",
-        )  # fmt: skip
+        )
 
 
 def keeps_contract(row: dict[str, str | None]) -> bool:

@@ -47,10 +47,12 @@ def _timed(row: Mapping[str, Any]) -> dict[str, Any]:
 def table_of(rows: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
     """Rows as an Arrow table; `start` is seconds, or None."""
     timed = [
-        {name: EPOCH + timedelta(seconds=cell) if name == "start" and cell is not None else cell
-         for name, cell in row.items()}
+        {
+            name: EPOCH + timedelta(seconds=cell) if name == "start" and cell is not None else cell
+            for name, cell in row.items()
+        }
         for row in rows
-    ]  # fmt: skip
+    ]
     starts = {"start": TIME} if any("start" in row for row in rows) else {}
     return to_table(timed, {**starts, **(types or {})})
 

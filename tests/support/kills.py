@@ -104,10 +104,16 @@ class Hunt:
             bounds = run.start_us, run.end_us
             victim.order(
                 Order(
-                    self.lake.pattern, steps, run_id, *bounds, str(places), kill_at,
-                    file=self.file, by_spark=self.by_spark,
+                    self.lake.pattern,
+                    steps,
+                    run_id,
+                    *bounds,
+                    str(places),
+                    kill_at,
+                    file=self.file,
+                    by_spark=self.by_spark,
                 )
-            )  # fmt: skip
+            )
             self.spare = Victim(self.folder, next(self.numbers))  # comes up while this one works
             if killer is not None:
                 killer(self, victim)

@@ -20,8 +20,18 @@ from jobs.main import app
 from jobs.terminal.workspace import Place
 
 ACTIONS = (
-    "backfill", "delete", "history", "ingest", "maintain", "orphans", "quarantine", "reset", "revise", "run", "show",
-)  # fmt: skip
+    "backfill",
+    "delete",
+    "history",
+    "ingest",
+    "maintain",
+    "orphans",
+    "quarantine",
+    "reset",
+    "revise",
+    "run",
+    "show",
+)
 """The modules of `jobs.actions` that may start a session."""
 COMMAND = re.compile(r"`(trendlake [^`]+)`|^next: (trendlake .+)$", re.MULTILINE)
 

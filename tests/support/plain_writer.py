@@ -94,9 +94,13 @@ def _added(table: TableHere, rows: pa.Table) -> Action:
 
 
 def _commit(
-    spark: SparkSession, path: str, table: TableHere, operation: Literal["Merge", "Write"], actions: Sequence[Action],
+    spark: SparkSession,
+    path: str,
+    table: TableHere,
+    operation: Literal["Merge", "Write"],
+    actions: Sequence[Action],
     metrics: Mapping[str, int],
-) -> int:  # fmt: skip
+) -> int:
     session, line = spark._jsparkSession, (APPLICATION, table.version + 1)
     version = local_commit.commit_files(spark, session, table, path, actions, operation, metrics, line)
     if version is None:

@@ -66,10 +66,19 @@ DAY_US = 86_400_000_000
 START_US = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
 SCHEMA = pa.schema(
-    [("event_id", "string"), ("event_time", pa.timestamp("us", "UTC")), ("event_type", "string"), ("place", "string"),
-     ("price", "int64"), ("remark", "string"), ("level", "float64"), ("rate", "float32"),
-     ("account", pa.decimal128(20, 0)), ("day", "date32")]
-)  # fmt: skip
+    [
+        ("event_id", "string"),
+        ("event_time", pa.timestamp("us", "UTC")),
+        ("event_type", "string"),
+        ("place", "string"),
+        ("price", "int64"),
+        ("remark", "string"),
+        ("level", "float64"),
+        ("rate", "float32"),
+        ("account", pa.decimal128(20, 0)),
+        ("day", "date32"),
+    ]
+)
 
 
 LEVELS = (0.0, -0.0, float("nan"), None, 1.5, 1.5)

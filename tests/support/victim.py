@@ -150,7 +150,7 @@ def watch(boundaries: Boundaries) -> None:
     boundaries.around(local_append, "write_deltalake", lambda *_, **__: "writing run record")
     boundaries.around(
         local_commit, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}"
-    )  # fmt: skip
+    )
     boundaries.around(local_commit, "commit_files", lambda *asked: committed(table_of(asked[3]), asked[5]))
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
     boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")

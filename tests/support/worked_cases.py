@@ -41,9 +41,13 @@ PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=1))
 
 
 def source_of(
-    project: Project, case: Case, commits: Sequence[list[dict[str, Any]]] = (),
-    table_of: Callable[[Sequence[Mapping[str, Any]]], pa.Table] = to_table, *, feed: bool = False,
-) -> Contract:  # fmt: skip
+    project: Project,
+    case: Case,
+    commits: Sequence[list[dict[str, Any]]] = (),
+    table_of: Callable[[Sequence[Mapping[str, Any]]], pa.Table] = to_table,
+    *,
+    feed: bool = False,
+) -> Contract:
     """The case's events as a Delta table, of one version or of as many as there are `commits`; its contract. `feed`:
     with Delta's change feed."""
     path = Warehouse(PROFILE.warehouse_of(project)).source(case.name)
@@ -178,9 +182,12 @@ def moved(table: pa.Table, shift: int) -> pa.Table:
 
 
 def questions_of(
-    spark: SparkSession, project: Project, name: str, asked: Sequence[tuple[Case, Mapping[str, Any]]],
+    spark: SparkSession,
+    project: Project,
+    name: str,
+    asked: Sequence[tuple[Case, Mapping[str, Any]]],
     table_of: Callable[[Sequence[Mapping[str, Any]]], pa.Table] = to_table,
-) -> list[Question]:  # fmt: skip
+) -> list[Question]:
     """The queries over the events of their cases, in sources whose names begin with `name`. Cases whose columns of one
     name are of one type lie in one source, at times of their own, each after the ones before; but one has a source of
     its own if its query speaks of a point in time or reads all history."""

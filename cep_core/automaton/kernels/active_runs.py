@@ -45,16 +45,7 @@ from cep_core.automaton.kernels.arguments import Given, Goals, Groups, Sets, Ver
 from cep_core.automaton.kernels.results import emit, end_windows, leave
 from cep_core.automaton.kernels.start_sets import greatest
 from cep_core.events.array_types import Int64s
-from cep_core.kernels.register_programs import (
-    CONDITION,
-    IGNORES,
-    NO,
-    OVERFLOW,
-    TARGET,
-    Leaves,
-    fires,
-    load,
-)
+from cep_core.kernels.register_programs import CONDITION, IGNORES, NO, OVERFLOW, TARGET, Leaves, fires, load
 from cep_core.kernels.run_groups import FIRSTS, NEXT, SINCE
 from cep_core.kernels.uncounted_arrays import borrowed
 

@@ -19,17 +19,7 @@ from cep_core.automaton.kernels.arguments import (
     Written,
 )
 from cep_core.events.array_types import Int64s
-from cep_core.kernels.register_programs import (
-    CONDITION,
-    NO,
-    OVERFLOW,
-    RESTING,
-    TARGET,
-    YES,
-    Programs,
-    fires,
-    same,
-)
+from cep_core.kernels.register_programs import CONDITION, NO, OVERFLOW, RESTING, TARGET, YES, Programs, fires, same
 from cep_core.kernels.uncounted_arrays import borrowed
 
 DIES, RESTS, STEPS = range(3)

@@ -70,13 +70,7 @@ def nearest_later(time: Int64s, ends: Int64s, ranks: Ranks, base: Int64s, within
 
 @compiled.entry
 def first_true(
-    events: Events,
-    ends: Int64s,
-    pairs: Int64s,
-    conditions: Int64s,
-    predicates: Predicates,
-    within: int,
-    out: Int64s,
+    events: Events, ends: Int64s, pairs: Int64s, conditions: Int64s, predicates: Predicates, within: int, out: Int64s
 ) -> None:
     """Lower out[link, v] to the first position of the time of the nearest later event with which one of the link's
     pairs is true."""

@@ -80,11 +80,7 @@ class Builder:
         return self.definitions[key]
 
     def _join(
-        self,
-        query: Query,
-        nodes: list[Tree],
-        keys: list[Edge],
-        cells: list[tuple[str, bool, int, Form]],
+        self, query: Query, nodes: list[Tree], keys: list[Edge], cells: list[tuple[str, bool, int, Form]]
     ) -> Join:
         left_keys = sorted((a, f) for a, _, f, _ in keys)
         right_keys = sorted((b, g) for _, b, _, g in keys)

@@ -40,9 +40,14 @@ class BadValues:
     the file is one of `quarantine show`, whose times are ISO 8601 whatever the contract says."""
 
     def __init__(
-        self, path: Path, contract: Contract, kinds: Mapping[str, pa.DataType], formats: Mapping[str, TimeFormat], *,
+        self,
+        path: Path,
+        contract: Contract,
+        kinds: Mapping[str, pa.DataType],
+        formats: Mapping[str, TimeFormat],
+        *,
         repaired: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._path = path
         self._contract = contract
         self._kinds = kinds

@@ -71,7 +71,7 @@ def values_of(cells: Cells, kind: pa.DataType, words: Sequence[str], how: TimeFo
 
 def _converted(
     values: pa.Array, kind: pa.DataType, words: Sequence[str], how: TimeFormat, refusals: Refusals, *, literal: bool
-) -> pa.Array:  # fmt: skip
+) -> pa.Array:
     if literal:
         return _of_literals(values, kind, how, refusals)
     if is_text(values.type):

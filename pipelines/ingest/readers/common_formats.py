@@ -15,14 +15,31 @@ from pipelines.ingest.readers.refusals import Refusals
 from pipelines.ingest.readers.times import read_moments, refuse_years
 
 DAYS = (
-    "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d",
-    "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%m.%d.%y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%d/%b/%Y",
-    "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%d%b%Y",
-)  # fmt: skip
+    "%m/%d/%Y",
+    "%d/%m/%Y",
+    "%d.%m.%Y",
+    "%m.%d.%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%Y%m%d",
+    "%m/%d/%y",
+    "%d/%m/%y",
+    "%d.%m.%y",
+    "%m.%d.%y",
+    "%d %b %Y",
+    "%d %B %Y",
+    "%d-%b-%Y",
+    "%d-%b-%y",
+    "%d/%b/%Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%b %d %Y",
+    "%d%b%Y",
+)
 BETWEEN = (" ", "T", ":", ", ")
-CLOCKS = (
-    "%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p", "%H%M", "%H%M%S",
-)  # fmt: skip
+CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p", "%H%M", "%H%M%S")
 OFFSETS = ("", "%z", " %z")
 COMMON = (
     *DAYS,

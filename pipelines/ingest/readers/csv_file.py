@@ -101,9 +101,11 @@ class CsvFile:
         parse = pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=invalid)
         convert = pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()) | dict.fromkeys(others, pa.binary()),
-            include_columns=[*names, *others], null_values=["", *words],
-            strings_can_be_null=True, quoted_strings_can_be_null=False,
-        )  # fmt: skip
+            include_columns=[*names, *others],
+            null_values=["", *words],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
         with open_bytes(self.path) as file:
             file.read(self._start + len(MARK) * (file.peek(len(MARK))[: len(MARK)] == MARK))
             try:

@@ -12,15 +12,30 @@ from pipelines.errors import SourceFileError
 
 CHUNK = 1 << 16
 _MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
-    (b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"),
-)  # fmt: skip
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (b"<\0?\0", "utf-16-le"),
+    (b"\0<\0?", "utf-16-be"),
+)
 _SPACE = rb"[ \t\r\n]"
 _DECLARED = re.compile(
-    rb"<\?xml" + _SPACE + rb"+version" + _SPACE + rb"*=" + _SPACE + rb"*[\"'][^\"'<>]*[\"']" + _SPACE + rb"+encoding"
-    + _SPACE + rb"*=" + _SPACE + rb"*[\"']([A-Za-z][A-Za-z0-9._-]*)[\"']"
-)  # fmt: skip
+    rb"<\?xml"
+    + _SPACE
+    + rb"+version"
+    + _SPACE
+    + rb"*="
+    + _SPACE
+    + rb"*[\"'][^\"'<>]*[\"']"
+    + _SPACE
+    + rb"+encoding"
+    + _SPACE
+    + rb"*="
+    + _SPACE
+    + rb"*[\"']([A-Za-z][A-Za-z0-9._-]*)[\"']"
+)
 _TEXTS = re.compile(
     r"utf-8|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|shift_jis\w*|euc_\w+|gb\w+|big5\w*|iso2022_\w+|hz|johab|tis-620"
 )

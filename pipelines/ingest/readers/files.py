@@ -37,10 +37,17 @@ from pipelines.ingest.readers.spool import Spool
 
 CHUNK = 1 << 20
 ARROW = {
-    "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(), "float": pa.float32(),
-    "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_(), "date": pa.date32(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
-}  # fmt: skip
+}
 """Arrow types by the names that contracts give them."""
 FORMS = (".csv", ".csv.gz", ".parquet", ".json", ".jsonl")
 EventFile = CsvFile | JsonLines | ParquetFile
@@ -154,7 +161,7 @@ def arrow_type(spark_type: str) -> pa.DataType:
 
 def column_of(
     cells: Sequence[Cells], kind: pa.DataType, words: Sequence[str], how: TimeFormat
-) -> tuple[pa.Array, list[BadCellsError]]:  # fmt: skip
+) -> tuple[pa.Array, list[BadCellsError]]:
     """A column of a block in its type `kind` (`words`, `how`: as for `values_of`), and what the type does not take."""
     values, errors = pa.nulls(len(cells[0].values), kind), []
     for part in cells:
@@ -173,9 +180,11 @@ def refuse_names(path: Path, names: Sequence[str]) -> None:
             raise SourceFileError(f"{path}: column {number} of {len(names)} has no name", hint="give it one")
         other = seen.get(same_name(name))
         if other is not None:
-            what = f"has the column '{name}' twice" if other == name else (
-                f"has columns '{other}' and '{name}', which differ in upper and lower case only"
-            )  # fmt: skip
+            what = (
+                f"has the column '{name}' twice"
+                if other == name
+                else (f"has columns '{other}' and '{name}', which differ in upper and lower case only")
+            )
             raise SourceFileError(f"{path} {what}", hint="give each column a name of its own")
         seen[same_name(name)] = name
 

@@ -33,9 +33,12 @@ SHAPES = {pa.bool_(): WORD, pa.int64(): PLAIN_WHOLE, pa.float64(): PLAIN_NUMBER,
 
 NUMBERS, WHOLES, TRUTHS, DAYS, TIMES = "numbers", "whole numbers", "booleans", "days", "times"
 LOOKS = {
-    NUMBERS: PLAIN_NUMBER, WHOLES: PLAIN_WHOLE, TRUTHS: WORD, DAYS: DAY,
+    NUMBERS: PLAIN_NUMBER,
+    WHOLES: PLAIN_WHOLE,
+    TRUTHS: WORD,
+    DAYS: DAY,
     TIMES: r"^[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T].*)?$",
-}  # fmt: skip
+}
 """What cells look like, by a rule that takes no time; the types' own rules decide."""
 NOTHING = r"^\b$"
 """A shape that no text has."""

@@ -44,9 +44,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
-DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=Number
-)  # fmt: skip
+DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=Number)
 
 
 def too_deep(line: bytes, most: int = DEPTH) -> bool:

@@ -32,10 +32,20 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31, in days since 1970: what Spark and Python can hold."""
 MONTHS = [name.lower() for name in calendar.month_name[1:]]
 PATTERNS = {
-    "%Y": "[0-9]{4}", "%y": "[0-9]{2}", "%m": "[0-9]{1,2}", "%d": "[0-9]{1,2}", "%H": "[0-9]{1,2}",
-    "%I": "1[0-2]|0?[1-9]", "%M": "[0-9]{1,2}", "%S": "[0-9]{1,2}", "%f": "[0-9]{1,6}", "%p": "AM|PM",
-    "%z": r"Z|[+-][0-9]{2}:?[0-9]{2}", "%b": "|".join(name[:3] for name in MONTHS), "%B": "|".join(MONTHS),
-}  # fmt: skip
+    "%Y": "[0-9]{4}",
+    "%y": "[0-9]{2}",
+    "%m": "[0-9]{1,2}",
+    "%d": "[0-9]{1,2}",
+    "%H": "[0-9]{1,2}",
+    "%I": "1[0-2]|0?[1-9]",
+    "%M": "[0-9]{1,2}",
+    "%S": "[0-9]{1,2}",
+    "%f": "[0-9]{1,6}",
+    "%p": "AM|PM",
+    "%z": r"Z|[+-][0-9]{2}:?[0-9]{2}",
+    "%b": "|".join(name[:3] for name in MONTHS),
+    "%B": "|".join(MONTHS),
+}
 PADDED = {"%m", "%d", "%H", "%I", "%M", "%S"}
 """Numbers that may lack the zero in front, unless they stand right beside another directive."""
 TWO_DIGITS = {"%I": "1[0-2]|0[1-9]"}
@@ -157,9 +167,11 @@ def _month(part: dict[str, pa.Array]) -> pa.Array:
 
 def _clock(part: dict[str, pa.Array]) -> pa.Array:
     text = pc.binary_join_element_wise(
-        _hour(part), _two_digits(part["%M"]) if "%M" in part else "00",
-        _two_digits(part["%S"]) if "%S" in part else "00", ":",
-    )  # fmt: skip
+        _hour(part),
+        _two_digits(part["%M"]) if "%M" in part else "00",
+        _two_digits(part["%S"]) if "%S" in part else "00",
+        ":",
+    )
     if "%f" in part:
         text = pc.binary_join_element_wise(text, part["%f"], ".")
     return pc.binary_join_element_wise(text, pc.utf8_upper(part["%z"]), "") if "%z" in part else text

@@ -41,8 +41,20 @@ _RFC822 = re.compile(
     re.IGNORECASE,
 )
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_ZONES = {"ut": "Z", "gmt": "Z", "z": "Z", "utc": "Z", "est": "-05:00", "edt": "-04:00", "cst": "-06:00",
-          "cdt": "-05:00", "mst": "-07:00", "mdt": "-06:00", "pst": "-08:00", "pdt": "-07:00"}  # fmt: skip
+_ZONES = {
+    "ut": "Z",
+    "gmt": "Z",
+    "z": "Z",
+    "utc": "Z",
+    "est": "-05:00",
+    "edt": "-04:00",
+    "cst": "-06:00",
+    "cdt": "-05:00",
+    "mst": "-07:00",
+    "mdt": "-06:00",
+    "pst": "-08:00",
+    "pdt": "-07:00",
+}
 
 
 def xml_files(path: Path) -> list[Path]:
@@ -181,8 +193,10 @@ def _rows(block: Sequence[XmlDocument], contract: Contract, schema: pa.Schema, w
     paths, roles = contract.documents, contract.roles
     moment = paths.format if paths is not None else ISO
     values: dict[str, pa.Array] = {roles["document"]: pa.array([one.text for one in block], pa.string())}
-    for role, label, cells in (("event_id", "id", [one.id for one in block]),
-                               ("event_time", "time", [one.time for one in block])):  # fmt: skip
+    for role, label, cells in (
+        ("event_id", "id", [one.id for one in block]),
+        ("event_time", "time", [one.time for one in block]),
+    ):
         path = paths.text(f"{label}Path") if paths is not None else ""
         for number, cell in enumerate(cells):
             if cell is None:

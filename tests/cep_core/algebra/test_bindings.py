@@ -22,8 +22,19 @@ from tests.random import algebra
 from tests.random.batches import shown
 from tests.random.profile import examples
 
-CONSTANTS = ("x = 1", "x > 1", "y >= 0.5", "s = 'a'", "n IN (1, 2)", "x BETWEEN 1 AND 2", "y = -0.0", "x + 1 > 2",
-             "contains(s, 'a')", "DUR = INTERVAL '0' SECOND", "x * n > 0 AND s = 'a'")  # fmt: skip
+CONSTANTS = (
+    "x = 1",
+    "x > 1",
+    "y >= 0.5",
+    "s = 'a'",
+    "n IN (1, 2)",
+    "x BETWEEN 1 AND 2",
+    "y = -0.0",
+    "x + 1 > 2",
+    "contains(s, 'a')",
+    "DUR = INTERVAL '0' SECOND",
+    "x * n > 0 AND s = 'a'",
+)
 SHAPES = (
     "SELECT x, y, n FROM FILTER{{{c}}}(A)",
     "SELECT x_1, x FROM FILTER{{{c}}}(A) NEXT FILTER{{{d}}}(A)",
@@ -56,12 +67,16 @@ def compare(table: pa.Table, plan: Any) -> None:
 @pytest.mark.random
 @examples(250)
 @given(
-    st.sampled_from(SHAPES), st.sampled_from(CONSTANTS), st.sampled_from(SIMPLE), st.sampled_from(SIMPLE),
-    st.booleans(), algebra.rows_of(14, wide=False, big=False),
-)  # fmt: skip
+    st.sampled_from(SHAPES),
+    st.sampled_from(CONSTANTS),
+    st.sampled_from(SIMPLE),
+    st.sampled_from(SIMPLE),
+    st.booleans(),
+    algebra.rows_of(14, wide=False, big=False),
+)
 def test_what_cannot_be_bound_changes_nothing(
     shape: str, c: str, d: str, e: str, parted: bool, rows: list[dict[str, Any]]
-) -> None:  # fmt: skip
+) -> None:
     query: dict[str, Any] = {"kind": "algebra", "pattern": shape.format(c=c, d=d, e=e), "within": "4 seconds"}
     if parted:
         query["partition_by"] = ["k"]

@@ -14,9 +14,16 @@ from cep_core.events.schema import EventSchema
 from tests.support.engines import to_table
 
 COLUMNS = {
-    "event_id": "string", "event_time": "timestamp", "event_type": "string", "opened": "timestamp",
-    "symbol": "string", "price": "double", "volume": "bigint", "blob": "array<int>", "start": "timestamp",
-}  # fmt: skip
+    "event_id": "string",
+    "event_time": "timestamp",
+    "event_type": "string",
+    "opened": "timestamp",
+    "symbol": "string",
+    "price": "double",
+    "volume": "bigint",
+    "blob": "array<int>",
+    "start": "timestamp",
+}
 SCHEMA = EventSchema(COLUMNS, types=("Trade", "Quote"))
 
 
@@ -45,21 +52,35 @@ ONE = [
     ("FROM FILTER{$2.price > 1}(Trade)", "[BAD_CONDITION] $2 is the right stream of NEXT or FOLD", "$2.price"),
     ("SELECT $1.price AS p FROM Trade", "[BAD_CONDITION] SELECT has no decorators", "$1.price"),
     ("SELECT Trade.price AS p FROM Trade", "[UNKNOWN_VARIABLE] there is no variable 'Trade'", "Trade.price"),
-    ("FROM (SELECT price FROM Trade) FOLD{, , } (SELECT price, volume, symbol FROM Trade)",
-     "[BAD_PATTERN] FOLD: the left stream lacks attributes of the right one: volume, symbol", "(SELECT"),
-    (f"FROM {FOLD.replace('AS n}', 'AS m}')}",
-     "[BAD_PATTERN] FOLD computes 'm', which its left stream does not begin", "m"),
+    (
+        "FROM (SELECT price FROM Trade) FOLD{, , } (SELECT price, volume, symbol FROM Trade)",
+        "[BAD_PATTERN] FOLD: the left stream lacks attributes of the right one: volume, symbol",
+        "(SELECT",
+    ),
+    (
+        f"FROM {FOLD.replace('AS n}', 'AS m}')}",
+        "[BAD_PATTERN] FOLD computes 'm', which its left stream does not begin",
+        "m",
+    ),
     (f"FROM {FOLD.replace('AS n}', 'AS price}')}", "[BAD_PATTERN] FOLD takes 'price' from its right stream", "price"),
     (f"FROM {FOLD.replace('AS n}', 'AS n, 2 AS n}')}", "[BAD_PATTERN] FOLD computes 'n' twice", "n"),
     (f"FROM {FOLD.replace('$.n + 1', 'symbol')}", "[TYPE_MISMATCH] 'n' begins as an integer, this", "symbol"),
-    ("FROM (SELECT price FROM Trade) UNION (SELECT symbol FROM Trade)",
-     "[BAD_PATTERN] UNION takes streams of the same attributes: only the left has price; only the right has symbol",
-     "(SELECT"),
-    ("FROM (SELECT price FROM Trade) UNION (SELECT symbol AS price FROM Trade)",
-     "[TYPE_MISMATCH] UNION: 'price' is a double on the left and a string on the right", "(SELECT"),
+    (
+        "FROM (SELECT price FROM Trade) UNION (SELECT symbol FROM Trade)",
+        "[BAD_PATTERN] UNION takes streams of the same attributes: only the left has price; only the right has symbol",
+        "(SELECT",
+    ),
+    (
+        "FROM (SELECT price FROM Trade) UNION (SELECT symbol AS price FROM Trade)",
+        "[TYPE_MISMATCH] UNION: 'price' is a double on the left and a string on the right",
+        "(SELECT",
+    ),
     ("SELECT price, volume AS price FROM Trade", "[BAD_PATTERN] SELECT has 'price' twice", "price"),
-    ("FROM (SELECT price, 1 AS price_1 FROM Trade) NEXT (SELECT price, 1 AS price_1 FROM Quote)",
-     "[BAD_PATTERN] the output has two attributes called 'price_1'", "(SELECT"),
+    (
+        "FROM (SELECT price, 1 AS price_1 FROM Trade) NEXT (SELECT price, 1 AS price_1 FROM Quote)",
+        "[BAD_PATTERN] the output has two attributes called 'price_1'",
+        "(SELECT",
+    ),
     ("SELECT COUNT(*) AS n, price FROM Trade", "[BAD_CONDITION] an attribute beside aggregates", "price"),
     ("FROM FILTER{SUM(price) > 1}(Trade)", "[BAD_CONDITION] SUM is an aggregate", "SUM(price)"),
     ("SELECT 1 + COUNT(*) AS n FROM Trade", "[BAD_CONDITION] COUNT is an aggregate", "COUNT(*)"),
@@ -84,7 +105,7 @@ ONE = [
     ("FROM FILTER{price > $least.price}(Trade)", "[SYNTAX] there is no stream '$least'", "$least"),
     ("FROM FILTER{price > $2}(Trade)", "[SYNTAX] '}' is not expected here", "}"),
     ("FROM Trade NEXT{$3.price > 1} Trade", "[SYNTAX] there is no stream '$3'", "$3"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("pattern", "message", "caret"), ONE, ids=[one[0] for one in ONE])

@@ -96,9 +96,16 @@ def test_rumors() -> None:
             for post in later(refers, last, 2 * HOUR, rumor["event_time"]):
                 ends.append((post, steps + 1))
                 expected.add(
-                    (rumor["event_time"], post["event_time"], rumor["link"], rumor["website"], post["link"],
-                     post["website"], steps + 1)
-                )  # fmt: skip
+                    (
+                        rumor["event_time"],
+                        post["event_time"],
+                        rumor["link"],
+                        rumor["website"],
+                        post["link"],
+                        post["website"],
+                        steps + 1,
+                    )
+                )
     assert max(row[-1] for row in expected) > 3
     columns = ("rumor", "origin", "reached", "website", "steps")
     assert answer("rumors", table, *columns) == sorted(expected, key=str)

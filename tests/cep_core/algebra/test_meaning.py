@@ -125,8 +125,10 @@ def test_12_equal_rows_are_one() -> None:
 def test_13_count_counts_what_projection_left() -> None:
     rows = values((1, 7), (2, 7), (2, 7), (3, 7))
     assert pairs(answer("SELECT COUNT(*) AS n FROM (SELECT v FROM A)", rows), "end", "n") == {
-        (10**6, 1), (2 * 10**6, 1), (3 * 10**6, 1),
-    }  # fmt: skip
+        (10**6, 1),
+        (2 * 10**6, 1),
+        (3 * 10**6, 1),
+    }
     runs = "SELECT COUNT(*) AS n FROM (SELECT v FROM A FOLD{, , } A)"
     assert pairs(answer(runs, rows), "end", "n") == {(2 * 10**6, 1), (3 * 10**6, 2)}
 

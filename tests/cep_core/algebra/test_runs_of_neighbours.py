@@ -15,9 +15,15 @@ from tests.random.profile import examples
 pytestmark = pytest.mark.random
 
 GO = (
-    "", "$2.x > $.x", "$2.x <= $.x", "$2.y >= $.y", "$2.y < $.y", "$2.x > $.y", "$2.x > $.n AND $2.y <= $.y",
+    "",
+    "$2.x > $.x",
+    "$2.x <= $.x",
+    "$2.y >= $.y",
+    "$2.y < $.y",
+    "$2.x > $.y",
+    "$2.x > $.n AND $2.y <= $.y",
     "$2.s >= $.s",
-)  # fmt: skip
+)
 KEEP = ("", "$2.s = $.s", "$2.x > 0", "DUR <= 3 seconds", "$1.x = $2.x AND $1.n > 0", "DUR < 3 seconds AND $2.n = $.n")
 COLUMNS = "event_id, x, n, y, s"
 
@@ -29,9 +35,7 @@ def questions(draw: st.DrawFn) -> Case:
         {**row, "time": row["time"] if draw(st.integers(0, 4)) == 0 else at}
         for at, row in enumerate(draw(rows_of(12, wide=False, big=False)))
     ]
-    one, two, three = (
-        f"FOLD{{{draw(st.sampled_from(KEEP))}, {draw(st.sampled_from(GO))}, }}" for _ in range(3)
-    )  # fmt: skip
+    one, two, three = (f"FOLD{{{draw(st.sampled_from(KEEP))}, {draw(st.sampled_from(GO))}, }}" for _ in range(3))
     right = draw(st.sampled_from(("A", "EVENTS")))
     text = f"SELECT {COLUMNS} FROM {right} PUBLISH q SELECT {COLUMNS} FROM q {one} q PUBLISH first "
     more = draw(

@@ -56,9 +56,11 @@ def test_what_ids_tell_apart(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", QUERIES)
-@pytest.mark.parametrize("ids", [
-    [1, 2, 3, 4], [4, 3, 2, 1], [-(2**62), 5, 2**62, 0], ["b", "a", "d", "c"], [1, None, 3, None],
-], ids=["ascending", "descending", "far apart", "texts", "without"])  # fmt: skip
+@pytest.mark.parametrize(
+    "ids",
+    [[1, 2, 3, 4], [4, 3, 2, 1], [-(2**62), 5, 2**62, 0], ["b", "a", "d", "c"], [1, None, 3, None]],
+    ids=["ascending", "descending", "far apart", "texts", "without"],
+)
 def test_events_delivered_again_are_no_other_events(pattern: str, ids: list[Any]) -> None:
     once = events(ids, [0, 1, 0, 1])
     again = pa.concat_tables([once, once.slice(1)]).combine_chunks()

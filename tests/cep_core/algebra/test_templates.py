@@ -116,10 +116,20 @@ def test_explain_knows_templates() -> None:
 
 def test_queries_that_are_too_many_together_run_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
-        {"id": f"e{at}", "type": "A", "time": at, "x": at % 3, "n": 0, "y": 0.0, "s": "a", "b": True, "k": "u",
-         "start": None}
+        {
+            "id": f"e{at}",
+            "type": "A",
+            "time": at,
+            "x": at % 3,
+            "n": 0,
+            "y": 0.0,
+            "s": "a",
+            "b": True,
+            "k": "u",
+            "start": None,
+        }
         for at in range(20)
-    ]  # fmt: skip
+    ]
     table = table_of(rows, COLUMNS)
     queries = [
         {"kind": "algebra", "within": "9 seconds", "pattern": f"FROM FILTER{{x < {c}}}(A) NEXT A"} for c in range(1, 9)

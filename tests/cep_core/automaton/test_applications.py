@@ -150,10 +150,15 @@ def test_no_rival_trade() -> None:
     rng = random.Random(5)
     times = sorted(rng.sample(range(40_000), 400))
     rows = [
-        {"id": f"e{i:05}", "type": "Trade", "time": t, "symbol": rng.choice(["ACME", "BOLT", "CORE", "DUNE"]),
-         "account": "x"}
+        {
+            "id": f"e{i:05}",
+            "type": "Trade",
+            "time": t,
+            "symbol": rng.choice(["ACME", "BOLT", "CORE", "DUNE"]),
+            "account": "x",
+        }
         for i, t in enumerate(times)
-    ]  # fmt: skip
+    ]
     truth: Answer = set()
     for row in rows:
         after = [other for other in rows if row["time"] <= other["time"] < row["time"] + 300]
@@ -203,8 +208,16 @@ def test_missing_step() -> None:
             truth.add((f"b{book:03}", ("shelf", "desk", "gate")[lost], middle))
         for step, reader in enumerate(("shelf", "desk", "gate", "trolley")):
             if step != lost:
-                rows.append({"id": f"r{book:03}{step}", "type": "Reading", "time": seconds[step], "tag": f"b{book:03}",
-                             "reader": reader, "second": seconds[step]})  # fmt: skip
+                rows.append(
+                    {
+                        "id": f"r{book:03}{step}",
+                        "type": "Reading",
+                        "time": seconds[step],
+                        "tag": f"b{book:03}",
+                        "reader": reader,
+                        "second": seconds[step],
+                    }
+                )
     rng.shuffle(rows)
     assert len(truth) > 100
     assert answer("missing_step", rows, "tag", "missing", "imputed_second") == truth

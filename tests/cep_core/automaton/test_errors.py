@@ -14,9 +14,15 @@ from cep_core.errors import BadEventsError
 from tests.support.engines import to_table
 
 SCHEMA = EventSchema(
-    {"event_id": "string", "event_time": "timestamp", "event_type": "string", "symbol": "string", "price": "double",
-     "volume": "bigint"}
-)  # fmt: skip
+    {
+        "event_id": "string",
+        "event_time": "timestamp",
+        "event_type": "string",
+        "symbol": "string",
+        "price": "double",
+        "volume": "bigint",
+    }
+)
 GOOD = """\
 name: drops
 kind: automaton
@@ -53,8 +59,15 @@ def test_the_good_file_is_good(tmp_path: Path) -> None:
     assert plan.columns == ("event_time", "event_id", "symbol", "price", "volume")
     assert plan.shard_key == ("symbol",)
     assert plan.result_schema.names == [
-        "symbol", "first", "last", "state", "n", "top", "lifetime_start", "lifetime_end",
-    ]  # fmt: skip
+        "symbol",
+        "first",
+        "last",
+        "state",
+        "n",
+        "top",
+        "lifetime_start",
+        "lifetime_end",
+    ]
 
 
 MISTAKES = [
@@ -88,7 +101,7 @@ MISTAKES = [
     ("ignore: true", "valid_from: June", "[BAD_VALUE] 'June' is not a time", "June"),
     ("ignore: true", "ignored: true", "[UNKNOWN_KEY] unknown key 'ignored'", "ignored"),
     ("minutes", "minutes\nslide: 1 day", "[UNKNOWN_KEY] 'slide' is a key of kind trends, not", "slide"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("old", "new", "error", "caret"), MISTAKES, ids=[new for _, new, _, _ in MISTAKES])
@@ -119,8 +132,11 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
     with pytest.raises(PatternErrors) as failure:
         compile_query(path, SCHEMA)
     assert [error.code for error in failure.value.errors] == [
-        "BAD_VALUE", "UNKNOWN_ATTRIBUTE", "UNKNOWN_VARIABLE", "BAD_PATTERN",
-    ]  # fmt: skip
+        "BAD_VALUE",
+        "UNKNOWN_ATTRIBUTE",
+        "UNKNOWN_VARIABLE",
+        "BAD_PATTERN",
+    ]
     assert "did you mean 'price'?" in str(failure.value)
 
 
@@ -150,8 +166,9 @@ def test_an_arc_that_can_never_fire_is_a_warning() -> None:
     with pytest.warns(PatternWarning) as caught:
         compile_query(query, SCHEMA)
     assert [str(one.message).split(":")[0] for one in caught] == [
-        "arc 2 (b -> c) can never fire", "arc 3 (c -> b) can never fire",
-    ]  # fmt: skip
+        "arc 2 (b -> c) can never fire",
+        "arc 3 (c -> b) can never fire",
+    ]
 
 
 def test_an_overflow_is_seen_and_named() -> None:

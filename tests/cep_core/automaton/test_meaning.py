@@ -64,8 +64,9 @@ def test_the_window_is_open_at_its_end() -> None:
 
 def test_epsilon_arcs_of_the_start_fire_before_the_first_event() -> None:
     """With a lifetime: asked at that event's time."""
-    query = automaton({"from": "q0", "to": "q1", "epsilon": True, "valid_from": "1970-01-01T00:00:03Z"},
-                      on("A", "q1", "done"))  # fmt: skip
+    query = automaton(
+        {"from": "q0", "to": "q1", "epsilon": True, "valid_from": "1970-01-01T00:00:03Z"}, on("A", "q1", "done")
+    )
     assert pairs(query, events("A1 A3 A5")) == {"A3-A3", "A5-A5"}
 
 
@@ -138,17 +139,36 @@ def test_set_reads_the_register_as_it_was() -> None:
 
 def test_types_of_the_register() -> None:
     """Columns have the fields' types; NULL is a value like others."""
-    init = {"a": ("tinyint", 1), "b": ("smallint", 1), "c": ("int", 1), "d": ("bigint", 1), "f": ("double", 1),
-            "g": ("string", "x"), "h": ("boolean", True), "i": ("timestamp", "2013-01-01T00:00:00Z"),
-            "j": ("date", "2013-01-02"), "k": ("string", None)}  # fmt: skip
+    init = {
+        "a": ("tinyint", 1),
+        "b": ("smallint", 1),
+        "c": ("int", 1),
+        "d": ("bigint", 1),
+        "f": ("double", 1),
+        "g": ("string", "x"),
+        "h": ("boolean", True),
+        "i": ("timestamp", "2013-01-01T00:00:00Z"),
+        "j": ("date", "2013-01-02"),
+        "k": ("string", None),
+    }
     query = automaton(
         {"from": "q0", "to": "done", "when": "k IS NULL AND upper(g) = 'X'", "set": {"g": "e.kind"}},
         register={name: {"type": kind, "init": value} for name, (kind, value) in init.items()},
     )
     actual = evaluate(query, to_table(events("A1")))
     kinds = [str(actual.schema.field(name).type) for name in init]
-    assert kinds == ["int8", "int16", "int32", "int64", "double", "string", "bool", "timestamp[us, tz=UTC]",
-                     "date32[day]", "string"]  # fmt: skip
+    assert kinds == [
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "double",
+        "string",
+        "bool",
+        "timestamp[us, tz=UTC]",
+        "date32[day]",
+        "string",
+    ]
     (row,) = actual.to_pylist()
     assert (row["f"], row["g"], row["h"], row["j"].isoformat(), row["k"]) == (1.0, "A", True, "2013-01-02", None)
 

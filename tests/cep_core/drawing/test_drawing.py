@@ -35,8 +35,12 @@ SIZES = {"code": (12.0, 0.6), "note": (11.5, 0.52), "bar": (11.5, 0.55), "name":
 """Size of the font and mean width of a character, of DejaVu, which is wide."""
 SCHEMA = EventSchema(
     columns={"event_id": "string", "event_time": "timestamp", "event_type": "string", "x": "int"},
-    event_id="event_id", event_time="event_time", event_type="event_type", sequence=None, types=None,
-)  # fmt: skip
+    event_id="event_id",
+    event_time="event_time",
+    event_type="event_type",
+    sequence=None,
+    types=None,
+)
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
@@ -190,15 +194,28 @@ def test_what_is_said_on_arrows_and_below_states() -> None:
         query("SEQ(NOT N, A a, NOT SEQ(C, D), B+, NOT E)", where=["a.x < 5", "B.x > NEXT(B).x"]), SCHEMA
     )
     assert texts(draw(plan, "p")) == [
-        "no N before", "ordered prefix (Fenwick)", "no NOT 2 between",
-        "a", "A", "a.x < 5",
-        "B.x > NEXT(B).x", "ordered prefix (Fenwick)", "B", "may end if no E comes after",
-        "NOT N: what must not come", "N",
-        "NOT 2: what must not come", "running total", "C", "D",
-        "NOT E: what must not come", "E",
-        "Double ring: a trend may end there.", "Grey on an arrow: how the events before are found.",
+        "no N before",
+        "ordered prefix (Fenwick)",
+        "no NOT 2 between",
+        "a",
+        "A",
+        "a.x < 5",
+        "B.x > NEXT(B).x",
+        "ordered prefix (Fenwick)",
+        "B",
+        "may end if no E comes after",
+        "NOT N: what must not come",
+        "N",
+        "NOT 2: what must not come",
+        "running total",
+        "C",
+        "D",
+        "NOT E: what must not come",
+        "E",
+        "Double ring: a trend may end there.",
+        "Grey on an arrow: how the events before are found.",
         "Bar: nothing the NOT accepts may lie there.",
-    ]  # fmt: skip
+    ]
 
 
 def test_every_condition_on_an_event_is_drawn() -> None:

@@ -25,50 +25,65 @@ def events(n: int, partitions: int, seed: int, gap: int = 1_000_000) -> pa.Table
     time = np.cumsum(rng.integers(0, 3, n)) * gap // 2
     x = rng.normal(0, 1, n) * 10.0 ** rng.integers(-6, 7, n)
     part = rng.integers(0, partitions, n)
-    return pa.table({
-        "event_id": [f"e{i:07}" for i in range(n)],
-        "event_time": pa.array(time, TIME),
-        "event_type": pa.array(rng.choice(["A", "B", "S", "S"], n)),
-        "p": pa.array(part),
-        "g": pa.array([f"g{value % 2}" for value in part]),
-        "x": pa.array([None if i % 11 == 0 else float(value) for i, value in enumerate(x)], pa.float64()),
-        "price": pa.array(np.round(rng.uniform(1, 200, n), 2)),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "event_id": [f"e{i:07}" for i in range(n)],
+            "event_time": pa.array(time, TIME),
+            "event_type": pa.array(rng.choice(["A", "B", "S", "S"], n)),
+            "p": pa.array(part),
+            "g": pa.array([f"g{value % 2}" for value in part]),
+            "x": pa.array([None if i % 11 == 0 else float(value) for i, value in enumerate(x)], pa.float64()),
+            "price": pa.array(np.round(rng.uniform(1, 200, n), 2)),
+        }
+    )
 
 
 MEASURES = {
-    "n": "COUNT(*)", "k": "COUNT(S)", "total": "SUM(S.x)", "mean": "AVG(S.x)", "paid": "SUM(S.price)",
-    "usual": "AVG(S.price)", "low": "MIN(S.x)",
-}  # fmt: skip
+    "n": "COUNT(*)",
+    "k": "COUNT(S)",
+    "total": "SUM(S.x)",
+    "mean": "AVG(S.x)",
+    "paid": "SUM(S.price)",
+    "usual": "AVG(S.price)",
+    "low": "MIN(S.x)",
+}
 SUMS = {name: text for name, text in MEASURES.items() if name != "low"}
 
 QUERIES: Mapping[str, Mapping[str, Any]] = {
     "partitions of one group": {
-        "pattern": "SEQ(A a, S+, B b)", "where": ["[p]", "S.price > NEXT(S).price"], "group_by": ["g"],
+        "pattern": "SEQ(A a, S+, B b)",
+        "where": ["[p]", "S.price > NEXT(S).price"],
+        "group_by": ["g"],
         "within": "40 minutes",
     },
     "windows that overlap, ordered": {
-        "pattern": "S+", "where": ["S.price > NEXT(S).price"], "within": "40 seconds", "slide": "7 seconds",
+        "pattern": "S+",
+        "where": ["S.price > NEXT(S).price"],
+        "within": "40 seconds",
+        "slide": "7 seconds",
     },
     "windows that overlap, no condition": {"pattern": "SEQ(A a, S+)", "within": "30 seconds", "slide": "10 seconds"},
     "counts beyond 128 bits": {"pattern": "S+", "where": [], "within": "5 minutes", "slide": "2 minutes"},
     "counts beyond float64": {"pattern": "S+", "where": ["S.x != NEXT(S).x"], "within": "50 minutes"},
     "two inequalities": {
-        "pattern": "S+", "where": ["S.price > NEXT(S).price", "S.x <= NEXT(S).x + 50"], "within": "5 minutes",
+        "pattern": "S+",
+        "where": ["S.price > NEXT(S).price", "S.x <= NEXT(S).x + 50"],
+        "within": "5 minutes",
         "slide": "100 seconds",
     },
-    "pairs tried": {
-        "pattern": "S+", "where": ["S.price + NEXT(S).x > 3"], "within": "2 minutes", "slide": "1 minute",
-    },
+    "pairs tried": {"pattern": "S+", "where": ["S.price + NEXT(S).x > 3"], "within": "2 minutes", "slide": "1 minute"},
     "next match": {
-        "pattern": "SEQ(A a, S+)", "where": ["S.price > NEXT(S).price"], "within": "3 minutes", "slide": "1 minute",
+        "pattern": "SEQ(A a, S+)",
+        "where": ["S.price > NEXT(S).price"],
+        "within": "3 minutes",
+        "slide": "1 minute",
         "select": "skip_till_next_match",
     },
     "contiguous": {"pattern": "S+", "within": "3 minutes", "slide": "1 minute", "select": "contiguous"},
     "scopes": {"pattern": "SEQ(A a, S+)", "where": ["[S.g]"], "within": "2 minutes", "slide": "50 seconds"},
     "a NOT": {"pattern": "SEQ(A a, NOT B, S+)", "within": "2 minutes", "slide": "1 minute"},
     "empty windows": {"pattern": "SEQ(B b, S+)", "within": "1 minute", "empty_windows": True},
-}  # fmt: skip
+}
 
 
 def answers(table: pa.Table) -> dict[tuple[Any, ...], tuple[Any, ...]]:
@@ -124,9 +139,11 @@ def test_partitions_of_a_group() -> None:
     """97 partitions in a group, as seen: six orders of 5,000 rows gave four sums."""
     table = events(5_000, 97, 1)
     query = {
-        "pattern": "S+", "where": ["[p]", "S.price > NEXT(S).price"], "within": "2 days",
+        "pattern": "S+",
+        "where": ["[p]", "S.price > NEXT(S).price"],
+        "within": "2 days",
         "return": {"total": "SUM(S.x)", "mean": "AVG(S.x)"},
-    }  # fmt: skip
+    }
     plan = compile_query(query, schema_of(table))
     rng = np.random.default_rng(2)
     actual = {str(answers(run_plan(plan, table.take(pa.array(rng.permutation(5_000)))))) for _ in range(6)}

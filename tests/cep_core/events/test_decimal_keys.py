@@ -29,13 +29,15 @@ NEAR = [Decimal("9007199254740993"), Decimal("9007199254740992")]
 
 def events(kind: pa.DataType, values: list[Any], types: list[str] | None = None, **more: pa.Array) -> pa.Table:
     n = len(values)
-    return pa.table({
-        "event_id": [f"e{i}" for i in range(n)],
-        "event_time": pa.array([i * 1_000_000 for i in range(n)], TIME),
-        "event_type": pa.array(types or ["S"] * n),
-        "acct": pa.array(values, kind),
-        **more,
-    })  # fmt: skip
+    return pa.table(
+        {
+            "event_id": [f"e{i}" for i in range(n)],
+            "event_time": pa.array([i * 1_000_000 for i in range(n)], TIME),
+            "event_type": pa.array(types or ["S"] * n),
+            "acct": pa.array(values, kind),
+            **more,
+        }
+    )
 
 
 KINDS = [
@@ -110,10 +112,16 @@ def test_partitions_of_automata(kind: pa.DataType, times: Any) -> None:
     """`partition_by`, shown as it is."""
     values = [value * times for value in NEAR]
     query = {
-        "kind": "automaton", "start": "q0", "final": ["q2"], "within": "1 day", "partition_by": ["acct"],
-        "arcs": [{"from": "q0", "to": "q1", "when": "e.event_type = 'A'"},
-                 {"from": "q1", "to": "q2", "when": "e.event_type = 'B'"}],
-    }  # fmt: skip
+        "kind": "automaton",
+        "start": "q0",
+        "final": ["q2"],
+        "within": "1 day",
+        "partition_by": ["acct"],
+        "arcs": [
+            {"from": "q0", "to": "q1", "when": "e.event_type = 'A'"},
+            {"from": "q1", "to": "q2", "when": "e.event_type = 'B'"},
+        ],
+    }
     assert evaluate(query, events(kind, values, ["A", "B"])).num_rows == 0
     (row,) = evaluate(query, events(kind, [values[0], values[0]], ["A", "B"])).to_pylist()
     assert row["acct"] == values[0]

@@ -49,11 +49,15 @@ def events(column: str, other: bytes) -> pa.Table:
     """Six events, of which some have the text `other` in a column."""
     values = [b"a", other, b"b", b"c", b"d", b"e"] if column == "event_id" else [b"a", other, b"b", other, b"c", b"a"]
     good = pa.array(["a", "b", "c", "b", "c", "a"])
-    table = pa.table({
-        "event_id": list("abcdef"),
-        "event_time": pa.array(range(6), pa.timestamp("s", "UTC")).cast(pa.timestamp("us", "UTC")),
-        "event_type": ["S"] * 6, "name": good, "more": good,
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "event_id": list("abcdef"),
+            "event_time": pa.array(range(6), pa.timestamp("s", "UTC")).cast(pa.timestamp("us", "UTC")),
+            "event_type": ["S"] * 6,
+            "name": good,
+            "more": good,
+        }
+    )
     return table.set_column(
         table.schema.get_field_index(column), column, pa.array(values, pa.binary()).view(pa.string())
     )

@@ -58,9 +58,14 @@ def chunked(table: pa.Table) -> pa.Table:
 
 def queries(name: str) -> list[dict[str, Any]]:
     trends: dict[str, Any] = {
-        "kind": "trends", "pattern": "SEQ(A+, B)", "where": [f"A.{name} <= NEXT(A).{name}"],
-        "return": {"n": "COUNT(*)"}, "within": "5 seconds", "slide": "2 seconds", "group_by": [name],
-    }  # fmt: skip
+        "kind": "trends",
+        "pattern": "SEQ(A+, B)",
+        "where": [f"A.{name} <= NEXT(A).{name}"],
+        "return": {"n": "COUNT(*)"},
+        "within": "5 seconds",
+        "slide": "2 seconds",
+        "group_by": [name],
+    }
     if name == "flag":
         trends["where"] = ["A.flag = NEXT(A).flag"]
     else:
@@ -68,18 +73,26 @@ def queries(name: str) -> list[dict[str, Any]]:
     if name in ("whole", "real"):
         trends["return"] |= {"mean": f"AVG(A.{name})", "total": f"SUM(A.{name})"}
     matches = {
-        "kind": "matches", "pattern": "SEQ(A a+, B b)", "where": [f"a[i].{name} != a[i-1].{name}"],
-        "select": "skip_till_any_match", "return": {"first": f"a[1].{name}"}, "within": "5 seconds",
-    }  # fmt: skip
+        "kind": "matches",
+        "pattern": "SEQ(A a+, B b)",
+        "where": [f"a[i].{name} != a[i-1].{name}"],
+        "select": "skip_till_any_match",
+        "return": {"first": f"a[1].{name}"},
+        "within": "5 seconds",
+    }
     types = {"whole": "bigint", "real": "double", "text": "string", "day": "date", "moment": "timestamp"}
     automaton = {
-        "kind": "automaton", "register": {"kept": {"type": types.get(name, "boolean"), "init": None}},
-        "start": "q", "final": ["r"], "within": "5 seconds", "partition_by": [name],
+        "kind": "automaton",
+        "register": {"kept": {"type": types.get(name, "boolean"), "init": None}},
+        "start": "q",
+        "final": ["r"],
+        "within": "5 seconds",
+        "partition_by": [name],
         "arcs": [
             {"from": "q", "to": "q", "when": "e.event_type = 'A'", "set": {"kept": f"e.{name}"}},
             {"from": "q", "to": "r", "when": f"e.{name} = kept"},
         ],
-    }  # fmt: skip
+    }
     return [trends, matches, automaton]
 
 

@@ -27,9 +27,7 @@ def matches(condition: str, measure: str = "COUNT(a)") -> dict[str, Any]:
 def automaton(condition: str) -> dict[str, Any]:
     arcs = [{"from": "s", "to": "m", "set": {"top": "e.t"}}, {"from": "m", "to": "f", "when": condition}]
     register = {"top": {"type": "string", "init": None}, "copy": {"type": "string", "init": None}}
-    return {
-        "kind": "automaton", "start": "s", "final": ["f"], "register": register, "arcs": arcs, "within": "1 day",
-    }  # fmt: skip
+    return {"kind": "automaton", "start": "s", "final": ["f"], "register": register, "arcs": arcs, "within": "1 day"}
 
 
 def algebra(text: str) -> dict[str, Any]:

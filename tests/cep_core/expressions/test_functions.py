@@ -144,13 +144,17 @@ EVENTS: list[dict[str, Any]] = [
     {"id": f"e{at}", "time": at, "type": "A", "x": x} for at, x in enumerate((3, -5, 1, None, 9, -9, 2))
 ]
 AUTOMATON = {
-    "kind": "automaton", "source": "any", "register": {"n": {"type": "int", "init": 0}}, "start": "p", "final": ["q"],
+    "kind": "automaton",
+    "source": "any",
+    "register": {"n": {"type": "int", "init": 0}},
+    "start": "p",
+    "final": ["q"],
     "arcs": [
         {"from": "p", "to": "q", "set": {"n": "e.x"}},
         {"from": "q", "to": "q", "when": "ABS(n) > 2", "set": {"n": "ABS(n - e.x)"}},
     ],
     "within": "1 hour",
-}  # fmt: skip
+}
 
 
 def queries(function: str) -> list[dict[str, Any]]:

@@ -10,11 +10,15 @@ from cep_core import EventSchema, PatternErrors, compile_query, explain
 
 SCHEMA = EventSchema(
     {
-        "event_time": "timestamp", "event_type": "string", "event_id": "string", "price": "double", "volume": "bigint",
+        "event_time": "timestamp",
+        "event_type": "string",
+        "event_id": "string",
+        "price": "double",
+        "volume": "bigint",
         "symbol": "string",
     },
     types=("Stock", "Halt"),
-)  # fmt: skip
+)
 
 GOOD = """\
 name: drop

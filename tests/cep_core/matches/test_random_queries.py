@@ -54,10 +54,15 @@ def test_a_compressed_row_unfolds_to_its_matches(question: Any) -> None:
 
 BIG = st.sampled_from((0, 1, -1, 3, 2**31, 2**32 - 1, 2**61, 2**62, -(2**62), 2**63 - 1, -(2**63), None))
 BIG_CONDITIONS = (
-    "a[i].x > sum(a[..i-1].x)", "a[i].x > avg(a[..i-1].x)", "a[i].n < 0 OR a[i].x * a[i-1].x > 0",
-    "-a[i-1].x <= a[i].x", "a[i].x - a[1].x != a[i].n",
-    "b.x + a[a.LEN].x > 0", "b.n > 0 AND b.x + a[1].x > 0", "abs(a[i-1].x) > a[i].n",
-)  # fmt: skip
+    "a[i].x > sum(a[..i-1].x)",
+    "a[i].x > avg(a[..i-1].x)",
+    "a[i].n < 0 OR a[i].x * a[i-1].x > 0",
+    "-a[i-1].x <= a[i].x",
+    "a[i].x - a[1].x != a[i].n",
+    "b.x + a[a.LEN].x > 0",
+    "b.n > 0 AND b.x + a[1].x > 0",
+    "abs(a[i-1].x) > a[i].n",
+)
 
 
 @examples(300)

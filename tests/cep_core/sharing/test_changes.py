@@ -41,10 +41,14 @@ def test_events_that_are_not_bound_may_come_and_go(batch: Batch, chance: Any) ->
 
 def test_images_of_a_correction_share_their_id() -> None:
     """Known constants decide, although an event is there as it was and as it is."""
-    events = pa.table({
-        "event_id": ["e1", "e1", "e2", "e2"], "event_type": ["A"] * 4, "company": ["x", "y", "z", "z"],
-        "event_time": pa.array([1, 1, 2, 2], pa.timestamp("us", tz="UTC")),
-    })  # fmt: skip
+    events = pa.table(
+        {
+            "event_id": ["e1", "e1", "e2", "e2"],
+            "event_type": ["A"] * 4,
+            "company": ["x", "y", "z", "z"],
+            "event_time": pa.array([1, 1, 2, 2], pa.timestamp("us", tz="UTC")),
+        }
+    )
     query = {"kind": "matches", "pattern": "SEQ(A a, A b)", "within": "1 hour"}
     plans = [compile_query({**query, "where": [f"a.company = '{c}'", "[company]"]}, schema_of(events)) for c in "yzv"]
     assert [rows.tolist() for rows in bindable(plans[:1], Columns(events), unique_ids=True)] == [[0, 1, 2, 3]]

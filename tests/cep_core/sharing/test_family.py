@@ -48,15 +48,16 @@ def test_a_family_is_its_members(family: Family) -> None:
 def table(**columns: Any) -> pa.Table:
     n = len(next(iter(columns.values())))
     time = pa.array([i * 1_000_000 for i in range(n)], pa.timestamp("us", tz="UTC"))
-    return pa.table({
-        "event_id": [f"e{i}" for i in range(n)], "event_type": ["A"] * n, "event_time": time, **columns,
-    })  # fmt: skip
+    return pa.table({"event_id": [f"e{i}" for i in range(n)], "event_type": ["A"] * n, "event_time": time, **columns})
 
 
 EVENTS = table(x=[1, 2, 3, 1, 2, 5], name=["a", "b", "a", "c", "a", "b"], price=[1.0, -2.0, 3.5, 0.0, 4.0, 2.0])
 QUERY = {
-    "kind": "matches", "pattern": "SEQ(A a, A b)", "where": ["a.x = $first", "b.x >= $least"], "within": "1 minute",
-}  # fmt: skip
+    "kind": "matches",
+    "pattern": "SEQ(A a, A b)",
+    "where": ["a.x = $first", "b.x >= $least"],
+    "within": "1 minute",
+}
 
 
 def mistakes(query: dict[str, Any] | Path) -> str:
@@ -137,28 +138,34 @@ def test_types_of_columns(tmp_path: Path) -> None:
     assert "did you mean 'zip'?" in mistakes(path)
 
 
-@pytest.mark.parametrize(("change", "expected"), [
-    ({"for_each": {"first": [1], "lest": [1]}}, "did you mean 'lest'?"),
-    ({"for_each": {"first": [1], "least": [1], "extra": [1]}}, "no condition reads 'extra'"),
-    ({"for_each": {"first": [1], "least": []}}, "the list is empty"),
-    ({"for_each": {"first": [1, 1], "least": [1]}}, "in the list already"),
-    ({"for_each": {"first": [1, 1.0], "least": [1]}}, "in the list already, as number 1"),
-    ({"for_each": {"first": [2**53, 2**53 + 1, 0.5], "least": [1]}}, "in the list already, as number 1"),
-    ({"for_each": {"first": [0, -0.0], "least": [1]}}, "in the list already, as number 1"),
-    ({"for_each": {"first": ["a"], "least": [1]}}, "cannot compare an integer with a string"),
-    ({"for_each": {"first": [1, "a"], "least": [1]}}, "expected values of one type"),
-    ({"for_each": {"match_id": [1]}, "where": ["b.x = $match_id"]}, "is a column of the results"),
-    ({"for_each": {"B": [1]}, "where": ["b.x = $B"]}, "is a column of the results"),
-    ({"for_each": {"first": list(range(400)), "least": list(range(400))}}, "more than 100,000 combinations"),
-    ({"for_each": {"first": [1], "least": [float("nan")]}}, "expected a finite number"),
-    ({"for_each": {"first": [1], "least": [2**63]}}, "does not fit 64 bits"),
-    ({"for_each": {"first": [1], "FIRST": [1]}}, "is a parameter already"),
-    ({"for_each": {"first": [1], "least": [1]}, "where": ["a.x > $first AND $least = 1"]}, "parameters and no event"),
-    ({"for_each": {"first": [1], "least": [1]}, "return": {"m": "$least"}}, "'$least' has no value here"),
-    ({}, "the pattern has no for_each"),
-    ({"pattern": "SEQ(A $first, A b)"}, "'$first' is not expected here"),
-    ({"within": "$first minutes"}, "'$first' is not expected here"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"for_each": {"first": [1], "lest": [1]}}, "did you mean 'lest'?"),
+        ({"for_each": {"first": [1], "least": [1], "extra": [1]}}, "no condition reads 'extra'"),
+        ({"for_each": {"first": [1], "least": []}}, "the list is empty"),
+        ({"for_each": {"first": [1, 1], "least": [1]}}, "in the list already"),
+        ({"for_each": {"first": [1, 1.0], "least": [1]}}, "in the list already, as number 1"),
+        ({"for_each": {"first": [2**53, 2**53 + 1, 0.5], "least": [1]}}, "in the list already, as number 1"),
+        ({"for_each": {"first": [0, -0.0], "least": [1]}}, "in the list already, as number 1"),
+        ({"for_each": {"first": ["a"], "least": [1]}}, "cannot compare an integer with a string"),
+        ({"for_each": {"first": [1, "a"], "least": [1]}}, "expected values of one type"),
+        ({"for_each": {"match_id": [1]}, "where": ["b.x = $match_id"]}, "is a column of the results"),
+        ({"for_each": {"B": [1]}, "where": ["b.x = $B"]}, "is a column of the results"),
+        ({"for_each": {"first": list(range(400)), "least": list(range(400))}}, "more than 100,000 combinations"),
+        ({"for_each": {"first": [1], "least": [float("nan")]}}, "expected a finite number"),
+        ({"for_each": {"first": [1], "least": [2**63]}}, "does not fit 64 bits"),
+        ({"for_each": {"first": [1], "FIRST": [1]}}, "is a parameter already"),
+        (
+            {"for_each": {"first": [1], "least": [1]}, "where": ["a.x > $first AND $least = 1"]},
+            "parameters and no event",
+        ),
+        ({"for_each": {"first": [1], "least": [1]}, "return": {"m": "$least"}}, "'$least' has no value here"),
+        ({}, "the pattern has no for_each"),
+        ({"pattern": "SEQ(A $first, A b)"}, "'$first' is not expected here"),
+        ({"within": "$first minutes"}, "'$first' is not expected here"),
+    ],
+)
 def test_mistakes(change: dict[str, Any], expected: str) -> None:
     assert expected in mistakes({**QUERY, **change})
 
@@ -169,18 +176,17 @@ def test_kind_without_families() -> None:
 
 
 ALGEBRA = {
-    "kind": "algebra", "within": "1 minute",
+    "kind": "algebra",
+    "within": "1 minute",
     "pattern": "FROM FILTER{x = $first}(A) NEXT{$2.price > $1.price + $least} A",
-}  # fmt: skip
+}
 
 
 def test_parameters_beside_decorators() -> None:
     """`$first` and `$1.price` in one text (ADR 33)."""
     rows = evaluate({**ALGEBRA, "for_each": {"first": [1, 2], "least": [0.5, 5]}}, EVENTS)
     pairs = [(row["first"], row["least"], row["price_1"], row["price"]) for row in rows.to_pylist()]
-    assert sorted(pairs) == [
-        (1, 0.5, 0.0, 4.0), (1, 0.5, 1.0, 3.5), (2, 0.5, -2.0, 3.5), (2, 5.0, -2.0, 3.5),
-    ]  # fmt: skip
+    assert sorted(pairs) == [(1, 0.5, 0.0, 4.0), (1, 0.5, 1.0, 3.5), (2, 0.5, -2.0, 3.5), (2, 5.0, -2.0, 3.5)]
 
 
 def test_parameters_in_select() -> None:
@@ -198,21 +204,31 @@ def test_parameters_in_fold() -> None:
     assert sorted(rows) == [(0, 1), (0, 3), (0, 8), (10, 11), (10, 13), (10, 18)]
 
 
-@pytest.mark.parametrize(("change", "expected"), [
-    ({"for_each": {"first": [1], "lest": [1]}}, "did you mean 'lest'?"),
-    ({}, "'$first' has no values: the pattern has no for_each"),
-    ({"for_each": {"first": [1], "least": [1], "extra": [1]}}, "no condition reads 'extra'"),
-    ({"for_each": {"first": [1], "least": ["a"]}}, "+ does not take a double and a string"),
-    ({"for_each": {"first": [1], "price_1": [1]}, "pattern": "FROM FILTER{x = $first}(A) NEXT{$2.x > $price_1} A"},
-     "'price_1' is a column of the results already"),
-    ({"for_each": {"first": [1]}, "pattern": "FROM FILTER{x = 1 AND $first > 0}(A)"}, "parameters and no event"),
-    ({"for_each": {"first": [1]}, "pattern": "FROM FILTER{x = $first.x}(A)"}, "there is no stream '$first'"),
-    ({"for_each": {"first": [1]}, "pattern": "SELECT x AS $first FROM A"}, "'$first' is not expected here"),
-    ({"for_each": {"first": [1]}, "pattern": "FROM $first"}, "'$first' is not expected here"),
-    ({"for_each": {"first": [1, 2**62]}, "pattern": "FROM FILTER{x = $first * 2}(A)"},
-     "overflow (where first = 4611686018427387904)"),
-    ({"for_each": {"first": []}}, "the list is empty"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"for_each": {"first": [1], "lest": [1]}}, "did you mean 'lest'?"),
+        ({}, "'$first' has no values: the pattern has no for_each"),
+        ({"for_each": {"first": [1], "least": [1], "extra": [1]}}, "no condition reads 'extra'"),
+        ({"for_each": {"first": [1], "least": ["a"]}}, "+ does not take a double and a string"),
+        (
+            {
+                "for_each": {"first": [1], "price_1": [1]},
+                "pattern": "FROM FILTER{x = $first}(A) NEXT{$2.x > $price_1} A",
+            },
+            "'price_1' is a column of the results already",
+        ),
+        ({"for_each": {"first": [1]}, "pattern": "FROM FILTER{x = 1 AND $first > 0}(A)"}, "parameters and no event"),
+        ({"for_each": {"first": [1]}, "pattern": "FROM FILTER{x = $first.x}(A)"}, "there is no stream '$first'"),
+        ({"for_each": {"first": [1]}, "pattern": "SELECT x AS $first FROM A"}, "'$first' is not expected here"),
+        ({"for_each": {"first": [1]}, "pattern": "FROM $first"}, "'$first' is not expected here"),
+        (
+            {"for_each": {"first": [1, 2**62]}, "pattern": "FROM FILTER{x = $first * 2}(A)"},
+            "overflow (where first = 4611686018427387904)",
+        ),
+        ({"for_each": {"first": []}}, "the list is empty"),
+    ],
+)
 def test_mistakes_in_cel(change: dict[str, Any], expected: str) -> None:
     assert expected in mistakes({**ALGEBRA, **change})
 
@@ -255,8 +271,11 @@ def test_members_are_written_out() -> None:
     assert isinstance(pattern, FamilyPattern)
     members = list(expanded(pattern))
     assert [member["name"] for member in members] == [
-        "pairs_minus_1_it_s", "pairs_minus_1_null", "pairs_2_it_s", "pairs_2_null",
-    ]  # fmt: skip
+        "pairs_minus_1_it_s",
+        "pairs_minus_1_null",
+        "pairs_2_it_s",
+        "pairs_2_null",
+    ]
     assert members[0]["where"] == ["a.x = -1", "b.name = 'it''s'", "a.name != '$n'"]
     assert {member["batch"] for member in members} == {"pairs"}
     assert "for_each" not in members[0]

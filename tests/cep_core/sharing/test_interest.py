@@ -33,14 +33,28 @@ TYPES: dict[str, tuple[Any, list[Any], list[str]]] = {
     "d": (pa.decimal128(9, 2), [Decimal("0.10"), Decimal("-3.30"), None], ["0.1", "-3.3", "1"]),
     "g": (pa.string(), ["", "a", "b", "B", "ä", "\U0001f600", "�", None], ["''", "'a'", "'ä'", "'\U0001f600'"]),
     "k": (pa.dictionary(pa.int32(), pa.string()), ["a", "b", "c", None], ["'a'", "'b'", "'z'"]),
-    "t": (TIME, [datetime(1970, 1, 1, tzinfo=UTC), datetime(2013, 1, 31, tzinfo=UTC), None],
-          ["TIMESTAMP '2013-01-31T00:00:00Z'", "TIMESTAMP '1970-01-01T00:00:00Z'"]),
-}  # fmt: skip
+    "t": (
+        TIME,
+        [datetime(1970, 1, 1, tzinfo=UTC), datetime(2013, 1, 31, tzinfo=UTC), None],
+        ["TIMESTAMP '2013-01-31T00:00:00Z'", "TIMESTAMP '1970-01-01T00:00:00Z'"],
+    ),
+}
 FORMS = (
-    "A.{n} = {a}", "A.{n} < {a}", "A.{n} <= {a}", "A.{n} > {a}", "A.{n} >= {a}", "{a} < A.{n}", "{a} = A.{n}",
-    "A.{n} IN ({a}, {b}, NULL)", "A.{n} BETWEEN {a} AND {b}", "A.{n} != {a}", "A.{n} IS NOT NULL",
-    "A.{n} = {a} OR A.{n} > {b}", "NOT (A.{n} = {a})", "A.{n} = NULL",
-)  # fmt: skip
+    "A.{n} = {a}",
+    "A.{n} < {a}",
+    "A.{n} <= {a}",
+    "A.{n} > {a}",
+    "A.{n} >= {a}",
+    "{a} < A.{n}",
+    "{a} = A.{n}",
+    "A.{n} IN ({a}, {b}, NULL)",
+    "A.{n} BETWEEN {a} AND {b}",
+    "A.{n} != {a}",
+    "A.{n} IS NOT NULL",
+    "A.{n} = {a} OR A.{n} > {b}",
+    "NOT (A.{n} = {a})",
+    "A.{n} = NULL",
+)
 
 
 @st.composite

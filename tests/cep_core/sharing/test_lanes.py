@@ -64,14 +64,18 @@ def streams(draw: st.DrawFn) -> pa.Table:
     def column(values: st.SearchStrategy[Any], kind: pa.DataType) -> pa.Array:
         return pa.array(draw(st.lists(values, min_size=n, max_size=n)), kind)
 
-    return pa.table({
-        "event_id": [f"e{i}" for i in range(n)],
-        "event_type": column(st.sampled_from("ST"), pa.string()),
-        "event_time": column(st.integers(0, 29).map(lambda s: s * 1_000_000), pa.timestamp("us", "UTC")),
-        "x": column(NUMBERS, pa.int64()), "y": column(NUMBERS, pa.int64()),
-        "z": column(NUMBERS, pa.float64()), "g": column(st.sampled_from(("g0", "g1", "g2", None)), pa.string()),
-        "k": column(st.sampled_from("ab"), pa.string()),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "event_id": [f"e{i}" for i in range(n)],
+            "event_type": column(st.sampled_from("ST"), pa.string()),
+            "event_time": column(st.integers(0, 29).map(lambda s: s * 1_000_000), pa.timestamp("us", "UTC")),
+            "x": column(NUMBERS, pa.int64()),
+            "y": column(NUMBERS, pa.int64()),
+            "z": column(NUMBERS, pa.float64()),
+            "g": column(st.sampled_from(("g0", "g1", "g2", None)), pa.string()),
+            "k": column(st.sampled_from("ab"), pa.string()),
+        }
+    )
 
 
 @st.composite
@@ -107,15 +111,21 @@ def test_lanes_as_alone(eager: list[int]) -> None:
 
 def test_counts_past_2_53_are_run_alone(eager: list[int]) -> None:
     n = 70
-    events = pa.table({
-        "event_id": [f"e{i}" for i in range(n)], "event_type": ["S"] * n,
-        "event_time": pa.array([i * 1_000_000 for i in range(n)], pa.timestamp("us", "UTC")), "x": list(range(n)),
-    })  # fmt: skip
+    events = pa.table(
+        {
+            "event_id": [f"e{i}" for i in range(n)],
+            "event_type": ["S"] * n,
+            "event_time": pa.array([i * 1_000_000 for i in range(n)], pa.timestamp("us", "UTC")),
+            "x": list(range(n)),
+        }
+    )
     plans = [
-        compile_query({"pattern": "S s+", "where": [f"s.x >= {c}"], "return": {"n": "COUNT(*)"}, "within": "1 day"},
-                      schema_of(events))
+        compile_query(
+            {"pattern": "S s+", "where": [f"s.x >= {c}"], "return": {"n": "COUNT(*)"}, "within": "1 day"},
+            schema_of(events),
+        )
         for c in (0, 10, 60)
-    ]  # fmt: skip
+    ]
     answers = dict(run_plans(plans, events))
     assert [answers[number]["n"].to_pylist() for number in range(3)] == [[2**70 - 1], [2**60 - 1], [2**10 - 1]]
     assert eager == [1]

@@ -48,9 +48,7 @@ def test_together_as_alone(batch: Batch, order: Any) -> None:
 def table(**columns: Any) -> pa.Table:
     n = len(next(iter(columns.values())))
     time = pa.array([i * 1_000_000 for i in range(n)], pa.timestamp("us", tz="UTC"))
-    return pa.table({
-        "event_id": [f"e{i}" for i in range(n)], "event_type": ["A"] * n, "event_time": time, **columns,
-    })  # fmt: skip
+    return pa.table({"event_id": [f"e{i}" for i in range(n)], "event_type": ["A"] * n, "event_time": time, **columns})
 
 
 def plan(events: pa.Table, **query: Any) -> Any:

@@ -224,10 +224,7 @@ def test_q3_at_size() -> None:
             one
             for car in cars.values()
             for one in chains(
-                car,
-                lambda p, crash=crash: int(p["time"] <= crash),
-                lambda v, w: v["speed"] > w["speed"],
-                "speed",
+                car, lambda p, crash=crash: int(p["time"] <= crash), lambda v, w: v["speed"] > w["speed"], "speed"
             )
         ]
         count, reports, speeds = (sum(one[k] for one in ended) for k in range(3))

@@ -38,12 +38,7 @@ def rows(request: pytest.FixtureRequest) -> Callable[..., list[dict[str, Any]]]:
     """`rows(pattern, stream, **keys of the query)`: the engine's result rows."""
 
     def ask(pattern: str, events: str, **keys: Any) -> list[dict[str, Any]]:
-        query = {
-            "kind": "trends",
-            "pattern": pattern,
-            "return": {"trends": "COUNT(*)"},
-            "within": "60 seconds",
-        }
+        query = {"kind": "trends", "pattern": pattern, "return": {"trends": "COUNT(*)"}, "within": "60 seconds"}
         return ENGINES[request.param](query | keys, stream(events))
 
     return ask
@@ -208,10 +203,12 @@ def test_next_match_goes_by_positions(count: Count, pattern: str, events: str, t
 def test_repetition_is_what_it_abbreviates(count: Count, short: str, long: str, select: str) -> None:
     """`P{n,m}` counts what its positions count under variables of their own (where no trend has two derivations)."""
     actual = [
-        [count(pattern, " ".join(f"{kind}{time}" for time, kind in enumerate(kinds)), select=select)
-         for kinds in ("CAAABD", "CAABABD", "CAABCABDABD", "CABABABD", "CABAABABBD", "CCAAABBD")]
+        [
+            count(pattern, " ".join(f"{kind}{time}" for time, kind in enumerate(kinds)), select=select)
+            for kinds in ("CAAABD", "CAABABD", "CAABCABDABD", "CABABABD", "CABAABABBD", "CCAAABBD")
+        ]
         for pattern in (short, long)
-    ]  # fmt: skip
+    ]
     assert actual[0] == actual[1]
 
 
@@ -232,9 +229,12 @@ def test_contiguity_is_of_the_total_order(count: Count) -> None:
 def test_ties_break_on_the_sequence_column() -> None:
     """If the contract names one; its values, not the ids, say what stands between A and the second B."""
     query = {
-        "kind": "trends", "pattern": "SEQ(A, B)", "return": {"trends": "COUNT(*)", "x": "MIN(B.x)"},
-        "within": "60 seconds", "select": "contiguous",
-    }  # fmt: skip
+        "kind": "trends",
+        "pattern": "SEQ(A, B)",
+        "return": {"trends": "COUNT(*)", "x": "MIN(B.x)"},
+        "within": "60 seconds",
+        "select": "contiguous",
+    }
     events = stream("A1:seq=0,x=0 B2:seq=2,x=1 B2:seq=1,x=2")
     for sequence, nearest in ((None, 1), ("seq", 2)):
         (wanted,) = reference(query, events, sequence=sequence)
@@ -276,8 +276,12 @@ def test_empty_windows_has_every_group_with_events(rows: Callable[..., list[dict
     """A group with events but no trend has COUNT 0 and nothing else; a window without events has no row."""
     asked = {"trends": "COUNT(*)", "total": "SUM(A.x)"}
     actual = rows(
-        "SEQ(A, B)", "A1:x=1,g=u B2:x=1,g=u A3:x=1,g=v A25:x=1,g=v",
-        group_by=["g"], empty_windows=True, within="10 seconds", **{"return": asked},
-    )  # fmt: skip
+        "SEQ(A, B)",
+        "A1:x=1,g=u B2:x=1,g=u A3:x=1,g=v A25:x=1,g=v",
+        group_by=["g"],
+        empty_windows=True,
+        within="10 seconds",
+        **{"return": asked},
+    )
     seen = sorted((row["window_start"] // 1_000_000, row["g"], row["trends"], row["total"]) for row in actual)
     assert seen == [(0, "u", 1, 1.0), (0, "v", 0, None), (20, "v", 0, None)]

@@ -9,8 +9,10 @@ from cep_core.engine import explain
 
 SCHEMA = EventSchema(
     {"event_id": "string", "event_time": "timestamp", "event_type": "string", "x": "bigint"},
-    "event_id", "event_time", "event_type",
-)  # fmt: skip
+    "event_id",
+    "event_time",
+    "event_type",
+)
 
 
 def plan(pattern: str, select: str = "skip_till_next_match") -> AnyPlan:

@@ -55,9 +55,7 @@ PRICES = pa.array([Decimal(cents).scaleb(-2) for cents in CENTS], pa.decimal128(
 def of_prices(**query: Any) -> list[dict[str, Any]]:
     stamps = pa.array([i * 1_000_000 for i in range(len(CENTS))], pa.timestamp("us", "UTC"))
     ids = [f"e{number}" for number in range(len(CENTS))]
-    events = pa.table(
-        {"event_id": ids, "event_time": stamps, "event_type": ["S"] * len(CENTS), "price": PRICES}
-    )  # fmt: skip
+    events = pa.table({"event_id": ids, "event_time": stamps, "event_type": ["S"] * len(CENTS), "price": PRICES})
     return evaluate({"within": "1 day", **query}, events).to_pylist()
 
 
@@ -79,7 +77,7 @@ def test_a_decimal_is_the_number_it_is_written_as(cents: int) -> None:
     register = {"p": {"type": "double", "init": 0}}
     (actual,) = of_prices(
         kind="automaton", register=register, start="p", final=["q"], arcs=arcs, partition_by=["price"]
-    )  # fmt: skip
+    )
     assert (actual["p"], actual["price"]) == (price, price)
 
 

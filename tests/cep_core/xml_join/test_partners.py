@@ -147,11 +147,16 @@ def test_all_documents_of_answers_are_partners(monkeypatch: pytest.MonkeyPatch) 
 def test_what_any_document_may_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan: Any = compile_query(
         {
-            "kind": "xml_join", "left": {"a": "/a", "k": "$a/k"}, "right": {"b": "/b", "l": "$b/l"},
-            "operator": "join", "where": ["$k = $l"], "within": "1 hour", "return": {},
+            "kind": "xml_join",
+            "left": {"a": "/a", "k": "$a/k"},
+            "right": {"b": "/b", "l": "$b/l"},
+            "operator": "join",
+            "where": ["$k = $l"],
+            "within": "1 hour",
+            "return": {},
         },
         SCHEMA,
-    )  # fmt: skip
+    )
     assert Partners(plan, pa.array(["<c/>"])).among(pa.array(["<b><l>1</l></b>"]), every(1)).tolist() == [False]
     assert Partners(plan, pa.array(["<a><k>1</k></a>"])).among(pa.array(["<b><l>1</l></b>"]), every(1)).tolist() == [
         True

@@ -143,8 +143,11 @@ def test_7_names_prefixes_and_order_change_nothing() -> None:
     right = {"q": "/q", "m": "$q/m", "u": "$q/@u"}
     texts = ["$k = $m", "normalize-space($t) = $u"]
     one |= {"right": right, "where": texts, "return": {"text": "$t"}}
-    other |= {"right": {"w": "/q", "n": "$w/@u", "v": "$w/m"}, "where": ["$n = normalize-space($a)", "$b = $v"],
-              "return": {"text": "$a"}}  # fmt: skip
+    other |= {
+        "right": {"w": "/q", "n": "$w/@u", "v": "$w/m"},
+        "where": ["$n = normalize-space($a)", "$b = $v"],
+        "return": {"text": "$a"},
+    }
     assert plan_of(one).templates == plan_of(other).templates
     assert engine(one, rows) == engine(other, rows) == set()
     rows[2]["xml"] = "<q u='x'><m>1</m></q>"
@@ -281,8 +284,10 @@ def test_15_nothing_is_fetched() -> None:
             f'<p xmlns:x="http://www.w3.org/2001/XMLSchema-instance" x:noNamespaceSchemaLocation="{at}/p.xsd">'
             "<k>1</k></p>",
         ]
-        bad = [f'<!DOCTYPE p SYSTEM "{at}/p.dtd"><p><k>1</k></p>',
-               f'<!DOCTYPE p [<!ENTITY e SYSTEM "{at}/e.txt">]><p><k>&e;</k></p>']  # fmt: skip
+        bad = [
+            f'<!DOCTYPE p SYSTEM "{at}/p.dtd"><p><k>1</k></p>',
+            f'<!DOCTYPE p [<!ENTITY e SYSTEM "{at}/e.txt">]><p><k>&e;</k></p>',
+        ]
         answered = pairs(BASE, documents(*good, *bad, "<q><m>1</m></q>"))
         assert answered == {(f"d{n}", "d5") for n in range(3)}
         with pytest.raises(HTTPError):

@@ -131,7 +131,7 @@ def test_shipped_files_are_parsed_in_c(path: Path) -> None:
         ("# \u2028\na: 1 # \x85\nb: [\u2029\n", 4, 1, "expected ',' or ']', but got '<stream end>'"),
         ("\ufeffa: 1\r\nb: [😀, é: {]\r\n", 2, 12, "expected the node content, but found ']'"),
     ],
-)  # fmt: skip
+)
 def test_errors_and_their_places(text: str, line: int, column: int, message: str) -> None:
     with pytest.raises(YamlSyntaxError) as caught:
         parse_yaml(text, "f")

@@ -129,10 +129,18 @@ def test_what_is_written_reads_as_the_same(tree: dict[str, Any], form: dict[str,
 def test_the_text_that_is_written() -> None:
     """As people write it: plain words where they can be, one line a value."""
     tree = {
-        "name": "a", "where": ["A.x > 1", "[s]", "it's", "'q'"], "no": "no", "one": "1", "n": None,
-        "at": date(2024, 1, 2), "big": 1e17, "small": 1e-7, "in": float("inf"), "text": "two\nlines",
+        "name": "a",
+        "where": ["A.x > 1", "[s]", "it's", "'q'"],
+        "no": "no",
+        "one": "1",
+        "n": None,
+        "at": date(2024, 1, 2),
+        "big": 1e17,
+        "small": 1e-7,
+        "in": float("inf"),
+        "text": "two\nlines",
         "inner": {"x": [], "y": {}},
-    }  # fmt: skip
+    }
     assert yaml_text(tree) == (
         "name: a\nwhere:\n- A.x > 1\n- '[s]'\n- it's\n- \"'q'\"\nno: no\none: '1'\nn:\nat: 2024-01-02\n"
         'big: 1e+17\nsmall: 1e-07\nin: .inf\ntext: "two\\nlines"\ninner:\n  x: []\n  y: {}\n'

@@ -48,11 +48,19 @@ def tried(project: Path, text: str, *options: str) -> Any:
 
 
 ROWS_OF = {
-    ("trends", "1 microsecond"): 5, ("trends", "1 day"): 2, ("trends", "3285000 days"): 0,
-    ("matches", "1 microsecond"): 0, ("matches", "1 day"): 2, ("matches", "3285000 days"): 3,
-    ("automaton", "1 microsecond"): 4, ("automaton", "1 day"): 4, ("automaton", "3285000 days"): 0,
-    ("algebra", "1 microsecond"): 0, ("algebra", "1 day"): 2, ("algebra", "3285000 days"): 3,
-}  # fmt: skip
+    ("trends", "1 microsecond"): 5,
+    ("trends", "1 day"): 2,
+    ("trends", "3285000 days"): 0,
+    ("matches", "1 microsecond"): 0,
+    ("matches", "1 day"): 2,
+    ("matches", "3285000 days"): 3,
+    ("automaton", "1 microsecond"): 4,
+    ("automaton", "1 day"): 4,
+    ("automaton", "3285000 days"): 0,
+    ("algebra", "1 microsecond"): 0,
+    ("algebra", "1 day"): 2,
+    ("algebra", "3285000 days"): 3,
+}
 """How many rows: those of windows of 9,000 years end with panes, and windows that begin in 1970 end too late."""
 
 

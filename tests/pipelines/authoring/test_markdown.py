@@ -36,8 +36,11 @@ def tokens(text: str) -> Iterator[Any]:
 
 def said(text: str) -> str:
     """The words of the Markdown, in one line."""
-    words = [token.content or "\n" for token in tokens(text) if token.type in
-             ("text", "text_special", "softbreak", "code_inline", "fence", "paragraph_close")]  # fmt: skip
+    words = [
+        token.content or "\n"
+        for token in tokens(text)
+        if token.type in ("text", "text_special", "softbreak", "code_inline", "fence", "paragraph_close")
+    ]
     return in_one_line("".join(words))
 
 

@@ -138,7 +138,7 @@ DAY = pa.array([datetime(2026, 1, 5, tzinfo=UTC)])
         ('{"id": 1, "at": "9999-12-31T23:00:00-14:00"}', None, None, "it holds '9999-12-31T23:00:00-14:00'"),
         ('{"id": 1, "at": ' + 5000 * "9" + "}", None, None, "column 'at' cannot be the event time"),
     ],
-)  # fmt: skip
+)
 def test_values_that_ingestion_would_refuse(started: Path, ident: Any, time: Any, other: Any, said: str) -> None:
     """Whatever type a file states: the value is named, and no contract is written."""
     file = started / ("e.json" if isinstance(ident, str) else "e.parquet")
@@ -204,8 +204,10 @@ def test_times_of_the_united_states(started: Path) -> None:
     assert "value: UTC  # of times that state no offset" in path.read_text()
     contract = load_contract(path)
     assert contract.time_formats == {
-        "at": TimeFormat("%m/%d/%Y %H:%M"), "day": TimeFormat("%d.%m.%Y"), "ship": TimeFormat("%m/%d/%Y"),
-    }  # fmt: skip
+        "at": TimeFormat("%m/%d/%Y %H:%M"),
+        "day": TimeFormat("%d.%m.%Y"),
+        "ship": TimeFormat("%m/%d/%Y"),
+    }
     table = read_file(started.parent / "us.csv", contract)
     assert table["at"].to_pylist() == [
         datetime(2013, 1, 31, 9, 5, tzinfo=UTC),
@@ -231,12 +233,15 @@ def test_a_stated_format_and_zone(started: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--time-format", "%d/%m/%Y %H:%M"], "column 'at' is not in the format %d/%m/%Y %H:%M: it holds "
-         "'1/31/2013 9:05' --time-format \"%m/%d/%Y %H:%M\""),
+        (
+            ["--time-format", "%d/%m/%Y %H:%M"],
+            "column 'at' is not in the format %d/%m/%Y %H:%M: it holds "
+            "'1/31/2013 9:05' --time-format \"%m/%d/%Y %H:%M\"",
+        ),
         (["--time-format", "MM/DD/YYYY"], "--time-format: unknown timeFormat 'MM/DD/YYYY'"),
         (["--time-zone", "Berlin"], "--time-zone: unknown time zone 'Berlin' did you mean 'Europe/Berlin'?"),
     ],
-)  # fmt: skip
+)
 def test_options_that_are_refused(started: Path, options: list[str], said: str) -> None:
     assert said in source(started, US, *options, code=1)
     assert not (started / "data_contracts" / "us.yaml").exists()
@@ -249,8 +254,13 @@ def test_numbers_and_offsets(started: Path) -> None:
     contract = load_contract(started / "data_contracts" / "us.yaml")
     assert contract.time_formats == {"at": TimeFormat("unix_seconds")}
     assert read_file(started.parent / "us.csv", contract)["at"].to_pylist()[0] == datetime(2013, 1, 1, 9, tzinfo=UTC)
-    said = source(started, text.replace("1357030800", "2013-01-01T09:00Z").replace("1357030801", "2013-01-01T09:00Z"),
-                  "--time-zone", "Asia/Tokyo", name="zoned")  # fmt: skip
+    said = source(
+        started,
+        text.replace("1357030800", "2013-01-01T09:00Z").replace("1357030801", "2013-01-01T09:00Z"),
+        "--time-zone",
+        "Asia/Tokyo",
+        name="zoned",
+    )
     assert "--time-zone Asia/Tokyo has no effect" in said
     assert load_contract(started / "data_contracts" / "zoned.yaml").time_formats == {}
 

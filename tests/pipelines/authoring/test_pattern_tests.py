@@ -94,8 +94,12 @@ def test_pytest_runs_them_too(mine: Project) -> None:
     file.write_text(file.read_text().replace("snowballs: 7", "snowballs: 8"))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "trendlake.pytest_plugin", str(file.parent)],
-        cwd=mine.root, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
-    )  # fmt: skip
+        cwd=mine.root,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=False,
+    )
     assert done.returncode == 1
     assert "1 failed, 6 passed" in done.stdout
     assert "missing    {carrier: UA" in done.stdout

@@ -70,12 +70,7 @@ def test_patterns_that_differ_in_constants(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "way", "others"),
-    [
-        ("lowest_10", "members", ["lowest_20"]),
-        ("sums", "all", []),
-        ("by_time", "own", []),
-    ],
+    ("name", "way", "others"), [("lowest_10", "members", ["lowest_20"]), ("sums", "all", []), ("by_time", "own", [])]
 )
 def test_each_pass(project: Path, name: str, way: str, others: list[str]) -> None:
     about = shared(project, name)

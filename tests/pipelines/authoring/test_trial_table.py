@@ -81,8 +81,10 @@ def test_it_shows_what_a_run_publishes(source: Lake) -> None:
     run = source.run(source.pattern(), "2013-03-01", "2013-03-07", "published")
     all_steps(run)
     mine = sorted(trial.rows.to_pylist(), key=lambda row: (row["carrier"], str(row["window_start"])))
-    theirs = [row | {name: row[name].astimezone(mine[0][name].tzinfo) for name in ("window_start", "window_end")}
-              for row in answers(source.results(run), run)]  # fmt: skip
+    theirs = [
+        row | {name: row[name].astimezone(mine[0][name].tzinfo) for name in ("window_start", "window_end")}
+        for row in answers(source.results(run), run)
+    ]
     assert mine == theirs
     assert len(mine) == 12
     assert trial.broken == Counter(row["rule"] for row in source.quarantined().collect())

@@ -151,8 +151,21 @@ def test_a_contract_is_replaced_only_on_request(folder: Path) -> None:
     before = (folder / "data_contracts" / "s.yaml").read_text()
     assert "--overwrite" in new(file, code=1)["error"]["hint"]
     bad = file_of(folder, at=["1", "x"])
-    output_of("new", "source", "s", "--from", bad, "--event-id", "id", "--event-time", "at", "--type", "R",
-              "--overwrite", code=1)  # fmt: skip
+    output_of(
+        "new",
+        "source",
+        "s",
+        "--from",
+        bad,
+        "--event-id",
+        "id",
+        "--event-time",
+        "at",
+        "--type",
+        "R",
+        "--overwrite",
+        code=1,
+    )
     assert (folder / "data_contracts" / "s.yaml").read_text() == before
 
 

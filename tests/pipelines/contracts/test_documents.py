@@ -32,10 +32,13 @@ def test_its_rules(tmp_path: Path) -> None:
         (TABLE, f"{TABLE}      - {{property: eventType, value: News}}\n", "a source of documents has no event type"),
         (TABLE, f"{TABLE}      - {{property: documentPaht, value: //item}}\n", "did you mean 'documentPath'"),
         ("value: document}", "value: documnet}", "did you mean 'document'"),
-        ("      - name: document\n        logicalType: string", "      - name: document\n        logicalType: integer",
-         "document has type string"),
+        (
+            "      - name: document\n        logicalType: string",
+            "      - name: document\n        logicalType: integer",
+            "document has type string",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes(tmp_path: Path, before: str, after: str, message: str) -> None:
     text = CONTRACT.format(name="news")
     assert before in text

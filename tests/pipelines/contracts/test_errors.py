@@ -60,10 +60,14 @@ def test_unknown_keys_are_pointed_at(tmp_path: Path) -> None:
 
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
     """Three mistakes, three errors, each at its own line."""
-    text = HEAD + EVENTS.replace("event_id}", "event_idd}") + (
-        "      - {name: fare, logicalType: number, logicalTypeOptions: {minimun: 0}}\n"
-        "      - {name: seats, logicalType: integer, physicalType: strng}\n"
-    )  # fmt: skip
+    text = (
+        HEAD
+        + EVENTS.replace("event_id}", "event_idd}")
+        + (
+            "      - {name: fare, logicalType: number, logicalTypeOptions: {minimun: 0}}\n"
+            "      - {name: seats, logicalType: integer, physicalType: strng}\n"
+        )
+    )
     errors = errors_of(tmp_path, text)
     assert ["unknown event role 'event_idd'" in error for error in errors].count(True) == 1
     assert ["no option 'minimun'" in error for error in errors].count(True) == 1
@@ -137,38 +141,38 @@ def of_column(text: str) -> str:
     [
         (
             of_table("property: quarantineTolerence, value: 0.1"),
-            "unknown property 'quarantineTolerence'", "did you mean 'quarantineTolerance'?",
+            "unknown property 'quarantineTolerence'",
+            "did you mean 'quarantineTolerance'?",
         ),
         (
             of_table("property: quarantine_tolerance, value: 0.1"),
-            "unknown property 'quarantine_tolerance'", "did you mean 'quarantineTolerance'?",
+            "unknown property 'quarantine_tolerance'",
+            "did you mean 'quarantineTolerance'?",
         ),
         (
             HEAD + EVENTS + "slaProperties: [{property: latncy, value: 1, unit: d}]\n",
-            "unknown property 'latncy'", "did you mean 'latency'?",
+            "unknown property 'latncy'",
+            "did you mean 'latency'?",
         ),
-        (
-            of_column("property: eventrole, value: x"),
-            "unknown property 'eventrole'", "did you mean 'eventRole'?",
-        ),
+        (of_column("property: eventrole, value: x"), "unknown property 'eventrole'", "did you mean 'eventRole'?"),
         (
             of_column("property: quarantineTolerance, value: 1"),
-            "'quarantineTolerance' is not read here", "it belongs to the table's customProperties",
+            "'quarantineTolerance' is not read here",
+            "it belongs to the table's customProperties",
         ),
         (
             HEAD + EVENTS + "customProperties: [{property: correction, value: replace}]\n",
-            "unknown property 'correction'", "did you mean 'corrections'? It belongs to the table's customProperties",
+            "unknown property 'correction'",
+            "did you mean 'corrections'? It belongs to the table's customProperties",
         ),
-        (
-            of_table("property: latency, value: 1"),
-            "'latency' is not read here", "it belongs to slaProperties",
-        ),
+        (of_table("property: latency, value: 1"), "'latency' is not read here", "it belongs to slaProperties"),
         (
             of_table("property: corrections, value: append"),
-            "corrections is 'replace', not 'append'", "ingest refuses a known key with other values",
+            "corrections is 'replace', not 'append'",
+            "ingest refuses a known key with other values",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_property_that_is_almost_one_that_is_read(tmp_path: Path, text: str, message: str, hint: str) -> None:
     """It would silently have no effect: the contract would promise something else than its author thinks."""
     (error,) = errors_of(tmp_path, text)
@@ -180,18 +184,22 @@ def test_a_property_that_is_almost_one_that_is_read(tmp_path: Path, text: str, m
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        (of_table("property: quarantineTolerance, value: 0}, {property: quarantineTolerance, value: 0.5"),
-         "quarantineTolerance"),
+        (
+            of_table("property: quarantineTolerance, value: 0}, {property: quarantineTolerance, value: 0.5"),
+            "quarantineTolerance",
+        ),
         (of_table("property: corrections, value: replace}, {property: corrections, value: replace"), "corrections"),
         (of_table("property: nullWords, value: [a]}, {property: nullWords, value: [b]"), "nullWords"),
         (of_column("property: nullWords, value: [a]}, {property: nullWords, value: [b]"), "nullWords"),
         (of_column("property: eventRole, value: sequence}, {property: eventRole, value: event_type"), "eventRole"),
         (HEAD + EVENTS + "slaProperties: [{property: latency, value: 1}, {property: Latency, value: 2}]\n", "latency"),
         (HEAD + EVENTS + "slaProperties: [{property: latency, value: 1}, {property: ly, value: 2}]\n", "latency"),
-        (HEAD + EVENTS + "slaProperties: [{property: maxFuture, value: 1}, {property: maxFuture, value: 2}]\n",
-         "maxFuture"),
+        (
+            HEAD + EVENTS + "slaProperties: [{property: maxFuture, value: 1}, {property: maxFuture, value: 2}]\n",
+            "maxFuture",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_property_that_is_stated_twice(tmp_path: Path, text: str, name: str) -> None:
     """The first counted, and the other one was ignored."""
     (error,) = [error for error in errors_of(tmp_path, text) if "twice" in error]

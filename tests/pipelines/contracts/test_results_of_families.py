@@ -15,13 +15,16 @@ KINDS: dict[str, dict[str, Any]] = {
     "trends": {"pattern": "A a", "where": ["a.x = $x_is", "a.event_time > $since"], "return": {"n": "COUNT(*)"}},
     "matches": {"pattern": "A a", "where": ["a.x = $x_is", "a.event_time > $since"]},
     "matches, compressed": {
-        "pattern": "A a", "where": ["a.x = $x_is", "a.event_time > $since"], "output": "compressed",
+        "pattern": "A a",
+        "where": ["a.x = $x_is", "a.event_time > $since"],
+        "output": "compressed",
     },
     "automaton": {
-        "start": "p", "final": ["q"],
+        "start": "p",
+        "final": ["q"],
         "arcs": [{"from": "p", "to": "q", "when": "e.x = $x_is AND e.event_time > $since"}],
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)

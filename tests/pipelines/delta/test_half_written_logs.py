@@ -146,9 +146,7 @@ def test_log_compaction(spark: SparkSession, tables: dict[str, Path], size: int 
 
 
 @pytest.mark.parametrize("version", [4, 11], ids=["old", "newest"])
-def test_a_commit_that_is_cut_off(
-    spark: SparkSession, tables: dict[str, Path], version: int, tmp_path: Path
-) -> None:  # fmt: skip
+def test_a_commit_that_is_cut_off(spark: SparkSession, tables: dict[str, Path], version: int, tmp_path: Path) -> None:
     """Without a checkpoint after it: an error that names it, on both roads, however it is asked."""
     path = copied(tables["one file"], tmp_path)
     for file in [*log_of(path).glob("*.checkpoint*"), *log_of(path).glob("*.crc"), log_of(path) / "_last_checkpoint"]:
@@ -186,10 +184,16 @@ def test_files_that_writers_have_left(spark: SparkSession, tables: dict[str, Pat
     path = copied(tables["one file"], tmp_path)
     following = f"{VERSIONS + 1:020d}"
     for name in (
-        f".{following}.json.0a1b.tmp", f"{following}.json#1", f"{following}.json.tmp", "_commit_0a1b.json.tmp",
-        f"{following}.0a1b.json", f"{20:020d}.checkpoint.parquet.tmp", f"{20:020d}.checkpoint.parquet#2",
-        "_last_checkpoint#1", "notes.txt",
-    ):  # fmt: skip
+        f".{following}.json.0a1b.tmp",
+        f"{following}.json#1",
+        f"{following}.json.tmp",
+        "_commit_0a1b.json.tmp",
+        f"{following}.0a1b.json",
+        f"{20:020d}.checkpoint.parquet.tmp",
+        f"{20:020d}.checkpoint.parquet#2",
+        "_last_checkpoint#1",
+        "notes.txt",
+    ):
         (log_of(path) / name).write_text("half{")
     assert latest_version(spark, str(path)) == VERSIONS
     assert in_process(spark, path) == by_spark(spark, path) == list(range(EVERY))

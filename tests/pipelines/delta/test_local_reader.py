@@ -39,10 +39,15 @@ pytestmark = pytest.mark.spark
 MANY = 1_000
 SCHEMA = pa.schema(
     {
-        "id": pa.string(), "at": pa.timestamp("us", "UTC"), "real": pa.float64(), "large": pa.decimal128(38, 0),
-        "whole": pa.int32(), "yes": pa.bool_(), "words": pa.list_(pa.string()),
+        "id": pa.string(),
+        "at": pa.timestamp("us", "UTC"),
+        "real": pa.float64(),
+        "large": pa.decimal128(38, 0),
+        "whole": pa.int32(),
+        "yes": pa.bool_(),
+        "words": pa.list_(pa.string()),
     }
-)  # fmt: skip
+)
 NAMES = SCHEMA.names
 WRITES = 30
 MOMENTS = [datetime(year, 6, 1, 12, 0, 0, 700, UTC) for year in (1500, 1900, 2024, 2261, 2600, 3000, 9999)]
@@ -90,15 +95,18 @@ def history(spark: SparkSession, path: str) -> list[Callable[[], Any]]:
         lambda: write(spark, path, [*rows(20, 2), *rows(20, 2)]),
         lambda: table.optimize().executeCompaction(),
         lambda: (
-            table.alias("t").merge(more.alias("m"), "t.id = m.id").whenMatchedDelete()
-            .whenNotMatchedInsert(values=values).execute()
+            table.alias("t")
+            .merge(more.alias("m"), "t.id = m.id")
+            .whenMatchedDelete()
+            .whenNotMatchedInsert(values=values)
+            .execute()
         ),
         lambda: table.vacuum(),
         lambda: write(spark, path, rows(30, 3), "overwrite", replaceWhere="whole >= 20"),
         lambda: write(spark, path, rows(40, 3, None), "overwrite"),
         lambda: table.delete(),
         lambda: write(spark, path, rows(50, 1)),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.more_in_chaos

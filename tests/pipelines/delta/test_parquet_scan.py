@@ -49,11 +49,15 @@ TYPES = {
     "m": pa.decimal128(10, 2),
 }
 QUERY: dict[str, Any] = {
-    "name": "q", "kind": "trends", "source": "t", "pattern": "SEQ(A a+, B b)",
+    "name": "q",
+    "kind": "trends",
+    "source": "t",
+    "pattern": "SEQ(A a+, B b)",
     "where": ["[name]", "a.x < NEXT(a).x"],
     "return": {"n": "COUNT(*)", "far": "MAX(a.at)", "k": "SUM(a.k)", "m": "MIN(a.m)", "f": "MAX(b.f)", "d": "MAX(b.d)"},
-    "group_by": ["name"], "within": "1 hour",
-}  # fmt: skip
+    "group_by": ["name"],
+    "within": "1 hour",
+}
 """Reads every column but the id, `n` and `b`."""
 
 

@@ -112,9 +112,18 @@ def runs_of(spark: SparkSession, project: Project, batch: Batch, limit: int) -> 
         held = [held for time in times if (held := plan.windows.holding(time))]  # between windows there may be events
         every = range(min(one[0] for one in held), max(one[-1] for one in held) + 1) if held else range(1)
         run = Run(
-            spark, project, profile, Warehouse.of(profile, project), load_pattern({"name": f"p{number}", **PATTERN}),
-            contract, plan, "r", 0, 1, only=windows or every,
-        )  # fmt: skip
+            spark,
+            project,
+            profile,
+            Warehouse.of(profile, project),
+            load_pattern({"name": f"p{number}", **PATTERN}),
+            contract,
+            plan,
+            "r",
+            0,
+            1,
+            only=windows or every,
+        )
         runs[number] = run
     return runs
 

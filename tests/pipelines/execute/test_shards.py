@@ -39,12 +39,14 @@ def busy_day(events: int = 600) -> list[dict[str, object]]:
     chance = random.Random(7)
     return [
         flight(
-            number, f"2013-03-{chance.randint(1, 2):02d}T{chance.randrange(24):02d}:{chance.randrange(60):02d}:00",
-            carrier=chance.choice(["UA", "UA", "UA", "UA", "AA", "B6"]), tailnum=f"N{chance.randint(10, 14)}",
+            number,
+            f"2013-03-{chance.randint(1, 2):02d}T{chance.randrange(24):02d}:{chance.randrange(60):02d}:00",
+            carrier=chance.choice(["UA", "UA", "UA", "UA", "AA", "B6"]),
+            tailnum=f"N{chance.randint(10, 14)}",
             dep_delay=float(chance.randint(-9, 60)),
         )
         for number in range(1, events + 1)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture(scope="module")

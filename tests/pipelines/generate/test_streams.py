@@ -60,9 +60,7 @@ def test_columns_are_the_contract_s(stream: Stream) -> None:
     assert table.column_names == [column.name for column in contract.columns]
     for column in contract.columns:
         kind = table.schema.field(column.name).type
-        actual = (
-            "timestamp" if pa.types.is_timestamp(kind) else "int" if pa.types.is_integer(kind) else str(kind)
-        )  # fmt: skip
+        actual = "timestamp" if pa.types.is_timestamp(kind) else "int" if pa.types.is_integer(kind) else str(kind)
         assert family(actual) == family(column.type), column.name
         assert not (column.required and table[column.name].null_count), column.name
     if "document" not in contract.roles:
@@ -198,8 +196,23 @@ def test_deliveries_are_the_stream_again(stream: Stream, monkeypatch: pytest.Mon
 def test_a_file(tmp_path: Path) -> None:
     """`--out` writes the stream as Parquet, and starts no Spark."""
     out = tmp_path / "deep" / "road.parquet"
-    result = runner.invoke(app, ["generate", "linear_road", "--seconds", "120", "--rate", "10", "--seed", "4",
-                               "--start", "2026-03-01", "--out", str(out)])  # fmt: skip
+    result = runner.invoke(
+        app,
+        [
+            "generate",
+            "linear_road",
+            "--seconds",
+            "120",
+            "--rate",
+            "10",
+            "--seed",
+            "4",
+            "--start",
+            "2026-03-01",
+            "--out",
+            str(out),
+        ],
+    )
     assert result.exit_code == 0, result.output
     start = 1_772_323_200_000_000
     assert pq.read_table(out).equals(STREAMS["linear_road"].build(600, 10.0, 4, start))

@@ -55,9 +55,7 @@ def form(left: Groups, right: Groups, *, mirrored: bool) -> tuple[tuple[int, ...
     left, right = (tuple(range(len(side))) if len(set(side)) == 1 else side for side in (left, right))
     table = [[sum(pair == (a, b) for pair in zip(left, right, strict=True)) for b in set(right)] for a in set(left)]
     sides = [table, [list(column) for column in zip(*table, strict=True)]]
-    return min(
-        tuple(sorted(zip(*rows, strict=True))) for side in sides[: 1 + mirrored] for rows in permutations(side)
-    )  # fmt: skip
+    return min(tuple(sorted(zip(*rows, strict=True))) for side in sides[: 1 + mirrored] for rows in permutations(side))
 
 
 def groupings(size: int) -> Iterator[Groups]:
@@ -102,8 +100,10 @@ def test_drawn_queries_of_three_levels(most: int, published: int, ours: int) -> 
     schema = three_levels(GROUPS, LEAVES)
     rows = join_queries(schema, 1_000, most, SKEW, 3)
     plan = plan_of(schema, most, rows)
-    sides = [[[joins[n][side][0] for n in range(len(joins))] for side in (0, 1)]
-             for joins in (joins_of(row, most) for row in rows)]  # fmt: skip
+    sides = [
+        [[joins[n][side][0] for n in range(len(joins))] for side in (0, 1)]
+        for joins in (joins_of(row, most) for row in rows)
+    ]
     assert plans(plan) == len({form(tuple(a), tuple(b), mirrored=True) for a, b in sides}) == ours
     assert abs(ours - published) <= published // 5
 
@@ -139,8 +139,11 @@ def test_numbers_of_joins_are_zipf_distributed() -> None:
 def test_answers_are_those_of_equal_leaves(schema: DocumentSchema) -> None:
     """A leaf equals that leaf only: a query has all pairs of documents in time, or none."""
     rows = join_queries(schema, 1_000, 5, SKEW, 5)
-    rows += [{**row, "number": str(1_000 + n)} | {key.replace("left", "right"): text for key, text in row.items()
-              if key.startswith("left")} for n, row in enumerate(rows[:50])]  # fmt: skip
+    rows += [
+        {**row, "number": str(1_000 + n)}
+        | {key.replace("left", "right"): text for key, text in row.items() if key.startswith("left")}
+        for n, row in enumerate(rows[:50])
+    ]
     documents = alike_documents(schema, 4)
     file = {**join_pattern(schema, 5, "2 seconds"), "each": rows}
     plan = compile_query(file, schema_of(documents, roles=("event_time", "document")))
@@ -148,9 +151,16 @@ def test_answers_are_those_of_equal_leaves(schema: DocumentSchema) -> None:
     answered = [row["number"] for row in rows if all(left == right for left, right in joins_of(row, 5))]
     pairs = [(n, m) for n in range(4) for m in range(n + 1, min(n + 3, 4))]
     assert actual == {
-        (("end", m * SECOND), ("left_id", f"d{n}"), ("query", f"query_{number}"), ("right_id", f"d{m}"),
-         ("start", n * SECOND)) for number in answered for n, m in pairs
-    }  # fmt: skip
+        (
+            ("end", m * SECOND),
+            ("left_id", f"d{n}"),
+            ("query", f"query_{number}"),
+            ("right_id", f"d{m}"),
+            ("start", n * SECOND),
+        )
+        for number in answered
+        for n, m in pairs
+    }
     assert 50 < len(answered) < 500
     listed = [{"id": f"d{n}", "time": n * SECOND, "xml": documents["document"][n].as_py()} for n in range(4)]
     some = rows[:40] + rows[-20:]

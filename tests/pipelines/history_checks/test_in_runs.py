@@ -66,11 +66,14 @@ def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Lake) -> None:
     first = four_days(lake)
     fourth = "window_start 2013-03-04 00:00:00"
     assert verdicts(first.need("check_results")["checks"]) == [
-        (False, f"2 of 6 groups in windows break it: carrier=AA, {fourth}: 31, usually 3; "
-                f"carrier=B6, {fourth}: 0, usually 7; 2 of 4 {FEW.format(2)}"),
+        (
+            False,
+            f"2 of 6 groups in windows break it: carrier=AA, {fourth}: 31, usually 3; "
+            f"carrier=B6, {fourth}: 0, usually 7; 2 of 4 {FEW.format(2)}",
+        ),
         (True, f"none of 1 window breaks it; 3 of 4 {FEW.format(3)}"),
         (False, f"1 of 6 groups in windows break it: carrier=B6, {fourth}; 2 of 4 {FEW.format(2)}"),
-    ]  # fmt: skip
+    ]
     said = [line.split(":")[0] for line in broken(first.records["check_results"])]
     assert said == [NAMES[0], NAMES[2]]
     page = read_run(lake.spark, lake.warehouse, first.name, "first")
@@ -101,11 +104,14 @@ def test_a_revision_tells_what_it_breaks(lake: Lake) -> None:
     assert (record.rows_updated, record.rows_deleted) == (1, 1)
     third, fourth = (f"window_start 2013-03-{day:02d} 00:00:00" for day in (3, 4))
     assert verdicts(record.checks) == [
-        (False, f"2 of 6 groups in windows break it: carrier=B6, {third}: 0, usually 7; "
-                f"carrier=UA, {fourth}: 31, usually 7"),
+        (
+            False,
+            f"2 of 6 groups in windows break it: carrier=B6, {third}: 0, usually 7; "
+            f"carrier=UA, {fourth}: 31, usually 7",
+        ),
         (True, f"none of 1 window breaks it; 1 of 2 {FEW.format(3)}"),
         (False, f"1 of 5 groups in windows break it: carrier=B6, {third}"),
-    ]  # fmt: skip
+    ]
     assert not {check.name for check in revise(expecting(lake, 1, 5, "quiet")).checks} & set(NAMES)
 
     path = Path(lake.pattern(group_by="carrier, origin"))  # another form of the pattern has no windows before it yet
@@ -193,10 +199,17 @@ def test_runs_of_other_kinds(spark: SparkSession, tmp_path: Path, kind: str) -> 
     lake = signals(spark, tmp_path / "project", OTHERS[kind] + QUARTERS + ("" if kind == "matches" else VANISH))
     quarters = [("n", k) for k in range(7)] + [("s", k) for k in range(3)]
     rows = [
-        {"event_id": f"{name}{place}{k}", "event_time": START_US + (6 * k + later) * DAY // 24, "event_type": name,
-         "place": place, "price": 1, "remark": ""}
-        for place, k in quarters for name, later in (("A", 1), ("B", 2))
-    ]  # fmt: skip
+        {
+            "event_id": f"{name}{place}{k}",
+            "event_time": START_US + (6 * k + later) * DAY // 24,
+            "event_type": name,
+            "place": place,
+            "price": 1,
+            "remark": "",
+        }
+        for place, k in quarters
+        for name, later in (("A", 1), ("B", 2))
+    ]
     lake.insert(rows)
     all_steps(lake.run(0, 1, "first"))
     second = lake.run(1, 2, "second")
@@ -205,14 +218,20 @@ def test_runs_of_other_kinds(spark: SparkSession, tmp_path: Path, kind: str) -> 
     said = [(item.success, item.observed) for item in checks if item.name.endswith("of_last_3")]
     if kind == "matches":
         assert said == [
-            (False, "2 of 4 windows break it: end from 2026-01-02 00:00:00: 1, usually 2; "
-                    "end from 2026-01-02 18:00:00: 0, usually 1"),
-        ]  # fmt: skip
+            (
+                False,
+                "2 of 4 windows break it: end from 2026-01-02 00:00:00: 1, usually 2; "
+                "end from 2026-01-02 18:00:00: 0, usually 1",
+            )
+        ]
     else:
         time = "lifetime_end" if kind == "automaton" else "end"
         gone, still = (f"place=s, {time} from 2026-01-02 {hour}:00:00" for hour in ("00", "06"))
         assert said == [
-            (False, f"2 of 6 groups in windows break it: {gone}: 0, usually 1; {still}: 0, usually 1; "
-                    "1 groups in windows not judged: no value, or none that is usual"),
+            (
+                False,
+                f"2 of 6 groups in windows break it: {gone}: 0, usually 1; {still}: 0, usually 1; "
+                "1 groups in windows not judged: no value, or none that is usual",
+            ),
             (False, f"1 of 5 groups in windows break it: {gone}"),
-        ]  # fmt: skip
+        ]

@@ -213,8 +213,9 @@ def test_groups_of_other_kinds(tmp_path: Path, kind: str, more: str, mistake: st
     else:
         (tmp_path / "falling.yaml").write_text(text)
         assert [one.name for one in load_pattern(tmp_path / "falling.yaml").expect] == [
-            "rows_between_0.5_and_2_of_last_7", "none_vanish_of_last_7",
-        ]  # fmt: skip
+            "rows_between_0.5_and_2_of_last_7",
+            "none_vanish_of_last_7",
+        ]
 
 
 def test_what_is_expected_is_no_part_of_the_plan(tmp_path: Path) -> None:
@@ -228,8 +229,10 @@ def test_what_is_expected_is_no_part_of_the_plan(tmp_path: Path) -> None:
 
 def test_a_measure_must_be_a_number_in_a_query_too() -> None:
     query = {
-        "pattern": "Stock S+", "return": {"last": "MAX(S.event_time)"}, "within": "1 day",
+        "pattern": "Stock S+",
+        "return": {"last": "MAX(S.event_time)"},
+        "within": "1 day",
         "expect": [{"measure": "last", "between": [1, 2], "of_last": "1 window"}],
-    }  # fmt: skip
+    }
     with pytest.raises(PatternErrors, match="not a number"):
         compile_query(query, SCHEMA)

@@ -63,16 +63,17 @@ def as_number(value: Value) -> Number | None:
     return Number(False, value)
 
 
-bounds = st.tuples(
-    st.sampled_from([None, 0, 0.1, 0.5, 1, 1.5]), st.sampled_from([None, 1.5, 2, 10**6])
-).filter(lambda pair: pair != (None, None))  # fmt: skip
+bounds = st.tuples(st.sampled_from([None, 0, 0.1, 0.5, 1, 1.5]), st.sampled_from([None, 1.5, 2, 10**6])).filter(
+    lambda pair: pair != (None, None)
+)
 expectations = st.one_of(
     st.builds(
         lambda between, n: ExpectationModel(measure="m", between=list(between), of_last=f"{n} windows"),
-        bounds, st.integers(1, 6),
+        bounds,
+        st.integers(1, 6),
     ),
     st.builds(lambda n: ExpectationModel(groups="none_vanish", of_last=f"{n} windows"), st.integers(1, 4)),
-)  # fmt: skip
+)
 counts = st.one_of(st.integers(0, 12), st.sampled_from([10**37, 10**38, 3 * 10**38, 10**60])).map(Fraction)
 doubles = st.none() | st.sampled_from([-3.5, -2.0, 0.0, 0.1, 1.0, 2.0, 1e300]).map(Fraction)
 measures = st.sampled_from([(counts, Fraction(0)), (doubles, None)])

@@ -62,9 +62,13 @@ class Sales:
         options = {"feed": f"file {self.feeds}", "run_id": f"r{self.feeds}"} | options
         deliveries: list[Taken] = []
         ingest(
-            self.spark, self.warehouse, contract or self.contract, [sales(*rows)],
-            progress=lambda _, taken: deliveries.append(taken), **options,
-        )  # fmt: skip
+            self.spark,
+            self.warehouse,
+            contract or self.contract,
+            [sales(*rows)],
+            progress=lambda _, taken: deliveries.append(taken),
+            **options,
+        )
         return deliveries[0]
 
     def rows(self) -> Counter[tuple[Any, ...]]:

@@ -96,11 +96,7 @@ def test_a_table_of_another_shape_is_refused(lake: Lake) -> None:
 def test_written_here_and_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deliveries whose files are written in this process leave the table and the history that Spark's leave."""
     old = flight(2, "1969-12-31T23:59:59", tailnum=None, dep_delay=float("nan"))
-    parts = [
-        table([flight(1, "2013-03-01T10:00:00"), old]),
-        table([]),
-        table([flight(3, "2013-03-01T10:00:00")]),
-    ]
+    parts = [table([flight(1, "2013-03-01T10:00:00"), old]), table([]), table([flight(3, "2013-03-01T10:00:00")])]
     left = []
     for limit in (limits.DELIVERED, -1):
         monkeypatch.setattr(limits, "DELIVERED", limit)
@@ -151,10 +147,20 @@ schema:
 slaProperties: [{property: latency, value: 1, unit: d}]
 """
 ODD_SCHEMA = pa.schema(
-    [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("day", pa.date32()), ("moment", pa.timestamp("us", "UTC")),
-     ("small", pa.int8()), ("short", pa.int16()), ("single", pa.float32()), ("amount", pa.decimal128(9, 2)),
-     ("large", pa.decimal128(38, 10)), ("flag", pa.bool_()), ("text", pa.string())]
-)  # fmt: skip
+    [
+        ("id", pa.int64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("day", pa.date32()),
+        ("moment", pa.timestamp("us", "UTC")),
+        ("small", pa.int8()),
+        ("short", pa.int16()),
+        ("single", pa.float32()),
+        ("amount", pa.decimal128(9, 2)),
+        ("large", pa.decimal128(38, 10)),
+        ("flag", pa.bool_()),
+        ("text", pa.string()),
+    ]
+)
 
 
 @pytest.mark.spark
@@ -166,10 +172,21 @@ def test_values_of_all_ages_and_types_are_written_as_by_spark(lake: Lake, monkey
     contract = load_contract(folder / "odd.yaml")
     ages = [datetime(year, 1, 1, microsecond=1, tzinfo=UTC) for year in (1, 1500, 1582, 1900, 1969, 2262, 2263, 9999)]
     rows = [
-        {"id": n, "at": at, "day": at.date(), "moment": at, "small": (-1) ** n * 127, "short": -32768, "single": 0.1,
-         "amount": Decimal("-9999999.99"), "large": Decimal("1e27"), "flag": bool(n % 2), "text": "x" * 40}
+        {
+            "id": n,
+            "at": at,
+            "day": at.date(),
+            "moment": at,
+            "small": (-1) ** n * 127,
+            "short": -32768,
+            "single": 0.1,
+            "amount": Decimal("-9999999.99"),
+            "large": Decimal("1e27"),
+            "flag": bool(n % 2),
+            "text": "x" * 40,
+        }
         for n, at in enumerate(ages)
-    ]  # fmt: skip
+    ]
     rows.append(dict.fromkeys(rows[0]) | {"id": 98, "at": ages[4], "single": float("nan")})
     rows.append(dict.fromkeys(rows[0]) | {"id": 99, "at": ages[4], "single": -0.0, "text": ""})
     read_back = []

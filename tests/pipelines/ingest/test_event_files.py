@@ -71,18 +71,27 @@ TEXTS: dict[str, dict[str, Any]] = {
     "0x1F": {"string": "0x1F"},
     "1e400": {"string": "1e400"},
     "1e39": {"string": "1e39", "double": 1e39},
-    "100000000000000.07": {"string": "100000000000000.07", "double": 100000000000000.07, "float": 100000000376832.0,
-                           "decimal(20,2)": Decimal("100000000000000.07")},
+    "100000000000000.07": {
+        "string": "100000000000000.07",
+        "double": 100000000000000.07,
+        "float": 100000000376832.0,
+        "decimal(20,2)": Decimal("100000000000000.07"),
+    },
     "1.005": {"string": "1.005", "double": 1.005, "float": 1.0049999952316284},
-    "12345678901234567890": {"string": "12345678901234567890", "double": 12345678901234567890.0,
-                             "float": 12345679395506094080.0},
+    "12345678901234567890": {
+        "string": "12345678901234567890",
+        "double": 12345678901234567890.0,
+        "float": 12345679395506094080.0,
+    },
     "true": {"string": "true", "boolean": True},
     "1": {"string": "1", "whole": 1, "float": 1.0, "double": 1.0, "decimal(20,2)": Decimal(1), "boolean": True},
     "2026-01-05": {"string": "2026-01-05", "date": date(2026, 1, 5), "timestamp": JAN_5},
     "1500-02-28": {"string": "1500-02-28", "date": date(1500, 2, 28), "timestamp": datetime(1500, 2, 28, tzinfo=UTC)},
     "2026-01-05T01:00:00+01:00": {"string": "2026-01-05T01:00:00+01:00", "timestamp": JAN_5},
-    "2026-01-05 00:00:00.000001": {"string": "2026-01-05 00:00:00.000001",
-                                   "timestamp": datetime(2026, 1, 5, 0, 0, 0, 1, UTC)},
+    "2026-01-05 00:00:00.000001": {
+        "string": "2026-01-05 00:00:00.000001",
+        "timestamp": datetime(2026, 1, 5, 0, 0, 0, 1, UTC),
+    },
     "2026-01-05T00:00:00.0000001Z": {"string": "2026-01-05T00:00:00.0000001Z"},
     "0001-01-01T00:00:00+14:00": {"string": "0001-01-01T00:00:00+14:00"},
     "0000-01-01": {"string": "0000-01-01"},
@@ -93,7 +102,7 @@ TEXTS: dict[str, dict[str, Any]] = {
     "NULL": NOTHING | {"string": "NULL"},
     "-": {"string": "-"},
     "x": {"string": "x"},
-}  # fmt: skip
+}
 """A text -> its value by the column's type; refused by all others."""
 
 
@@ -113,8 +122,7 @@ JSON: dict[str, dict[str, Any]] = {
     "5.0": {"string": "5.0", "float": 5.0, "double": 5.0, "decimal(20,2)": Decimal("5.00")},
     "1e2": {"string": "1e2", "float": 100.0, "double": 100.0, "decimal(20,2)": Decimal("100.00")},
     "12345678901234567890": TEXTS["12345678901234567890"],
-    "9223372036854775807": {"string": "9223372036854775807", "bigint": 2**63 - 1, "double": 2.0**63,
-                            "float": 2.0**63},
+    "9223372036854775807": {"string": "9223372036854775807", "bigint": 2**63 - 1, "double": 2.0**63, "float": 2.0**63},
     "100000000000000.07": TEXTS["100000000000000.07"],
     "1e400": {"string": "1e400"},
     "NaN": {},
@@ -122,7 +130,7 @@ JSON: dict[str, dict[str, Any]] = {
     "null": NOTHING,
     "[1]": {},
     '{"a": 1}': {},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -137,18 +145,24 @@ def test_values_of_json(tmp_path: Path, contracts: dict[str, Contract], value: s
 
 
 PARQUET: list[tuple[pa.Array, dict[str, Any]]] = [
-    (pa.array([5], pa.int64()), {"string": "5", "whole": 5, "float": 5.0, "double": 5.0,
-                                 "decimal(20,2)": Decimal("5.00")}),
+    (
+        pa.array([5], pa.int64()),
+        {"string": "5", "whole": 5, "float": 5.0, "double": 5.0, "decimal(20,2)": Decimal("5.00")},
+    ),
     (pa.array([2**63], pa.uint64()), {"string": str(2**63)}),
-    (pa.array([2**53 + 1], pa.int64()), {"string": str(2**53 + 1), "bigint": 2**53 + 1,
-                                         "decimal(20,2)": Decimal(2**53 + 1)}),
+    (
+        pa.array([2**53 + 1], pa.int64()),
+        {"string": str(2**53 + 1), "bigint": 2**53 + 1, "decimal(20,2)": Decimal(2**53 + 1)},
+    ),
     (pa.array([5.0]), {"whole": 5, "float": 5.0, "double": 5.0}),
     (pa.array([5.5]), {"float": 5.5, "double": 5.5}),
     (pa.array([0.1]), {"double": 0.1}),
     (pa.array([0.5], pa.float32()), {"float": 0.5, "double": 0.5}),
     (pa.array([2.0**53]), {"float": 2.0**53, "double": 2.0**53}),
-    (pa.array([Decimal("1.50")], pa.decimal128(10, 2)), {"float": 1.5, "double": 1.5,
-                                                         "decimal(20,2)": Decimal("1.50")}),
+    (
+        pa.array([Decimal("1.50")], pa.decimal128(10, 2)),
+        {"float": 1.5, "double": 1.5, "decimal(20,2)": Decimal("1.50")},
+    ),
     (pa.array([Decimal("1.5000000000000001")], pa.decimal128(20, 16)), {}),
     (pa.array([Decimal(12345678901234567890)], pa.decimal128(20, 0)), {"string": "12345678901234567890"}),
     (pa.array([True]), {"boolean": True}),
@@ -165,7 +179,7 @@ PARQUET: list[tuple[pa.Array, dict[str, Any]]] = [
     (pa.array([[1]]), {}),
     (pa.array([None]), NOTHING),
     (pa.array(["a"]).dictionary_encode(), {"string": "a"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -181,7 +195,7 @@ def test_values_of_parquet(
 @pytest.mark.parametrize("form", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
 def test_texts_of_parquet_are_utf_8(
     tmp_path: Path, contracts: dict[str, Contract], form: pa.DataType, kind: str
-) -> None:  # fmt: skip
+) -> None:
     """A program that does not look wrote the bytes of another encoding: named at ingestion and by who looks first."""
     first, second = pa.array([b"1"] * parquet_file.ROWS), pa.array([None, "caf\xe9".encode("latin-1")])
     stored = pa.concat_arrays([first, second])
@@ -290,7 +304,7 @@ def test_the_line_of_a_bad_cell(tmp_path: Path) -> None:
         ("e.json", "", "has no column id, at, v"),
         ("e.txt", "", "no form that is read"),
     ],
-)  # fmt: skip
+)
 def test_files_that_are_refused(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
     """One error each, with the file and what is wrong with it."""
     path = csv(tmp_path, text, name)

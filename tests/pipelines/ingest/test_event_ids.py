@@ -46,11 +46,15 @@ def contract_of(folder: Path, **changes: Any) -> Contract:
         column("delay", "number", {}),
     ]
     document = {
-        "apiVersion": "v3.1.0", "kind": "DataContract", "id": "ev", "version": "1", "status": "draft",
-        "schema": [{
-            "name": "ev", "customProperties": [{"property": "eventType", "value": "E"}], "properties": properties,
-        }],
-    }  # fmt: skip
+        "apiVersion": "v3.1.0",
+        "kind": "DataContract",
+        "id": "ev",
+        "version": "1",
+        "status": "draft",
+        "schema": [
+            {"name": "ev", "customProperties": [{"property": "eventType", "value": "E"}], "properties": properties}
+        ],
+    }
     (folder / "ev.yaml").write_text(json.dumps(document, indent=1))
     return load_contract(folder / "ev.yaml")
 
@@ -81,10 +85,13 @@ def text_bars(text: str) -> int:
 def test_the_form_of_each_type() -> None:
     """Stored in tables: these texts stay what they are."""
     columns = [
-        pa.array(["A"]), pa.array([-7], pa.int64()), pa.array([True]), pa.array([date(13, 1, 2)]),
+        pa.array(["A"]),
+        pa.array([-7], pa.int64()),
+        pa.array([True]),
+        pa.array([date(13, 1, 2)]),
         pa.array([datetime(2013, 1, 2, 3, 4, 5, 60, UTC)], pa.timestamp("us", "UTC")),
         pa.array([datetime(1, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")),
-    ]  # fmt: skip
+    ]
     expected = "A|-7|true|0013-01-02|2013-01-02 03:04:05.000060Z|0001-01-01 00:00:00.000000Z"
     assert event_ids(columns).to_pylist() == [expected]
 

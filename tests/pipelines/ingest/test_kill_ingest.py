@@ -86,8 +86,10 @@ class Ingestions(Hunt):
     def source(self) -> Rows:
         """Fails where an id is there twice."""
         names = list(row("", 0, 0))
-        rows = [dict(zip(names, (one[name] for name in names), strict=True)) for one in
-                delta_files.rows(self.lake.source, names)]  # fmt: skip
+        rows = [
+            dict(zip(names, (one[name] for name in names), strict=True))
+            for one in delta_files.rows(self.lake.source, names)
+        ]
         for one in rows:
             one["event_time"] = round(one["event_time"].timestamp() * 1e6)
         by_id = {one["event_id"]: one for one in rows}
@@ -134,9 +136,7 @@ class Ingestions(Hunt):
     def ingested(self, run_id: str) -> Record:
         """The file's deliveries, by this process."""
         lake, file = self.lake, Path(str(self.file))
-        return ingest(
-            lake.spark, lake.warehouse, lake.contract, deliveries_of(file), feed=file.stem, run_id=run_id
-        )  # fmt: skip
+        return ingest(lake.spark, lake.warehouse, lake.contract, deliveries_of(file), feed=file.stem, run_id=run_id)
 
 
 @pytest.fixture(scope="module")

@@ -49,8 +49,13 @@ Rows = Counter[tuple[Any, ...]]
 def row(ident: str, number: int, price: int) -> dict[str, Any]:
     at = START_US + number * DAY_US // 24
     return {
-        "event_id": ident, "event_time": at, "event_type": "A", "place": "ns"[number % 2], "price": price, "remark": ""
-    }  # fmt: skip
+        "event_id": ident,
+        "event_time": at,
+        "event_type": "A",
+        "place": "ns"[number % 2],
+        "price": price,
+        "remark": "",
+    }
 
 
 @dataclass

@@ -132,9 +132,18 @@ def test_the_ids_of_0_2() -> None:
     """As the code of that version gave them, to rows of every type."""
     moment = datetime(2013, 3, 1, 6, 0, 0, 120_000, UTC)
     row = {
-        "text": "straße", "long": -(2**63), "short": 7, "truth": True, "day": date(1500, 2, 28), "double": -0.0,
-        "float": 0.1, "price": Decimal("1.500000"), "cents": Decimal(10), "texts": ["a", None], "moment": moment,
-    }  # fmt: skip
+        "text": "straße",
+        "long": -(2**63),
+        "short": 7,
+        "truth": True,
+        "day": date(1500, 2, 28),
+        "double": -0.0,
+        "float": 0.1,
+        "price": Decimal("1.500000"),
+        "cents": Decimal(10),
+        "texts": ["a", None],
+        "moment": moment,
+    }
     schema = pa.schema({name: kind for name, (kind, _) in COLUMNS.items()})
     table = pa.Table.from_pylist([row, dict.fromkeys(row)], schema)
     assert former_row_ids(table, list(COLUMNS)) == FORMER

@@ -23,9 +23,37 @@ from tests.support.event_files import TYPES, contract_of
 
 pytestmark = pytest.mark.random
 
-ODD = ("", "'", "''", "'=1", "=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "NA", "null", "NULL", "nan", '"', '""',
-       "a,b", "a\r\nb", " x ", "\u200b", "\uff1dx", "\x00", "'tis", "\ufeffx", "\U0001f600", "1e5", "007",
-       "#N/A")  # fmt: skip
+ODD = (
+    "",
+    "'",
+    "''",
+    "'=1",
+    "=1+1",
+    "+1",
+    "-1",
+    "@x",
+    "\tx",
+    "\rx",
+    "\nx",
+    "NA",
+    "null",
+    "NULL",
+    "nan",
+    '"',
+    '""',
+    "a,b",
+    "a\r\nb",
+    " x ",
+    "\u200b",
+    "\uff1dx",
+    "\x00",
+    "'tis",
+    "\ufeffx",
+    "\U0001f600",
+    "1e5",
+    "007",
+    "#N/A",
+)
 TEXTS = st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 MOMENTS = st.datetimes(timezones=st.just(UTC))
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -53,9 +81,8 @@ def contract(tmp_path_factory: pytest.TempPathFactory) -> Contract:
 
 
 ROWS = st.fixed_dictionaries(
-    {"id": TEXTS, "at": MOMENTS, "reason": TEXTS}
-    | {name: st.none() | VALUES[kind] for name, kind in COLUMNS.items()}
-)  # fmt: skip
+    {"id": TEXTS, "at": MOMENTS, "reason": TEXTS} | {name: st.none() | VALUES[kind] for name, kind in COLUMNS.items()}
+)
 
 
 def as_table(rows: list[dict[str, Any]]) -> pa.Table:

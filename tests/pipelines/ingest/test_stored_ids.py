@@ -38,9 +38,14 @@ class Flights:
     def bring(self, contract: Contract, file: Path, run_id: str) -> Taken:
         deliveries: list[Taken] = []
         ingest(
-            self.spark, self.warehouse, contract, [read_file(file, contract)], feed=f"{feed_of(file)} {run_id}",
-            run_id=run_id, progress=lambda _, taken: deliveries.append(taken),
-        )  # fmt: skip
+            self.spark,
+            self.warehouse,
+            contract,
+            [read_file(file, contract)],
+            feed=f"{feed_of(file)} {run_id}",
+            run_id=run_id,
+            progress=lambda _, taken: deliveries.append(taken),
+        )
         return deliveries[0]
 
     def changed(self, columns: list[str]) -> Contract:

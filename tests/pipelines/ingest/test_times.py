@@ -61,9 +61,17 @@ DAYS = st.sampled_from([("%Y", "%m", "%d"), ("%y", "%m", "%d"), ("%Y", "%b", "%d
     st.permutations
 )
 CLOCKS = st.sampled_from(
-    [[], ["%H"], ["%H", "%M"], ["%H", "%M", "%S"], ["%H", "%M", "%S", "%f"], ["%I", "%M", "%p"],
-     ["%I", "%M", "%S", "%f", "%p"], ["%I", "%p"]]
-)  # fmt: skip
+    [
+        [],
+        ["%H"],
+        ["%H", "%M"],
+        ["%H", "%M", "%S"],
+        ["%H", "%M", "%S", "%f"],
+        ["%I", "%M", "%p"],
+        ["%I", "%M", "%S", "%f", "%p"],
+        ["%I", "%p"],
+    ]
+)
 MARKS = st.sampled_from(["/", ".", "-", " ", ":", "T", ", ", "%%", " (", "+", ""])
 
 
@@ -94,9 +102,13 @@ def test_texts_of_a_format(text_format: str, moment: datetime, offset: timezone)
 
 @examples(600)
 @given(
-    text_format=formats(), moment=MOMENTS, offset=OFFSETS, at=st.integers(0, 30), length=st.integers(0, 2),
+    text_format=formats(),
+    moment=MOMENTS,
+    offset=OFFSETS,
+    at=st.integers(0, 30),
+    length=st.integers(0, 2),
     new=st.sampled_from(["", "0", "1", "3", "9", " ", "/", ":", "-", "x", "\u0661", "\u017f", "PM", "jan", "Z"]),
-)  # fmt: skip
+)
 def test_texts_of_almost_a_format(
     text_format: str, moment: datetime, offset: timezone, at: int, length: int, new: str
 ) -> None:
@@ -153,7 +165,7 @@ def test_texts_of_almost_a_format(
         ("2013-01-01", "unix_seconds", None),
         ("nan", "unix_seconds", None),
     ],
-)  # fmt: skip
+)
 def test_single_texts(tmp_path: Path, text: str, text_format: str, expected: datetime | None) -> None:
     """The same in a file; None: refused, with the value."""
     contract = declared(tmp_path, timeFormat=text_format)
@@ -192,14 +204,17 @@ def write(path: Path, values: list[Any]) -> Path:
         (["01/05/2013 09:00", None], {"timeFormat": US}, ["2013-01-05T09:00Z", None]),
         (["01/05/2013 09:00"], {"timeFormat": US, "timeZone": NEW_YORK}, ["2013-01-05T14:00Z"]),
         (["07/05/2013 09:00"], {"timeFormat": US, "timeZone": NEW_YORK}, ["2013-07-05T13:00Z"]),
-        (["2013-01-05T09:00:00.5", "2013-01-05T09:00:00+01:00", "2013-01-05"], {"timeZone": "Asia/Kolkata"},
-         ["2013-01-05T03:30:00.5Z", "2013-01-05T08:00Z", "2013-01-04T18:30Z"]),
+        (
+            ["2013-01-05T09:00:00.5", "2013-01-05T09:00:00+01:00", "2013-01-05"],
+            {"timeZone": "Asia/Kolkata"},
+            ["2013-01-05T03:30:00.5Z", "2013-01-05T08:00Z", "2013-01-04T18:30Z"],
+        ),
         (["01/05/2013 09:00 +0100"], {"timeFormat": f"{US} %z"}, ["2013-01-05T08:00Z"]),
         (["11/03/2013 01:30"], {"timeFormat": US, "timeZone": NEW_YORK}, ["2013-11-03T05:30Z"]),
         (["07/05/2050 09:00"], {"timeFormat": US, "timeZone": NEW_YORK}, ["2050-07-05T13:00Z"]),
         (["1357030800"], {"timeFormat": "unix_seconds"}, ["2013-01-01T09:00Z"]),
     ],
-)  # fmt: skip
+)
 def test_each_reader_reads_the_same(
     tmp_path: Path, values: list[Any], how: dict[str, str], expected: list[str | None]
 ) -> None:
@@ -244,8 +259,9 @@ def test_times_of_parquet_without_an_offset(tmp_path: Path) -> None:
 def test_days(tmp_path: Path) -> None:
     contract = declared(tmp_path, "date", timeFormat="%d.%m.%Y")
     assert read_file(write(tmp_path / "e.csv", ["31.1.2013", "NA"]), contract)["v"].to_pylist() == [
-        date(2013, 1, 31), None,
-    ]  # fmt: skip
+        date(2013, 1, 31),
+        None,
+    ]
     with pytest.raises(SourceFileError, match=r"'30.02.2013' is no date of the format %d.%m.%Y, such as 31.01.2026"):
         read_file(write(tmp_path / "e.csv", ["30.02.2013"]), contract)
 
@@ -403,8 +419,10 @@ def test_many_bad_values_of_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SourceFileError) as raised:
         read_file(path, declared(tmp_path))
     assert [line.split(" is ")[0] for line in lines_of(raised)[1:]] == [
-        "  line 3, column v: 'x'", "  line 9, column v: 'y'", "  line 11, column v: '5'",
-    ]  # fmt: skip
+        "  line 3, column v: 'x'",
+        "  line 9, column v: 'y'",
+        "  line 11, column v: '5'",
+    ]
 
 
 def test_common_formats() -> None:

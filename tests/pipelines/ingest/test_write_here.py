@@ -30,18 +30,17 @@ from tests.conftest import DRAWS, PART
 pytestmark = pytest.mark.spark
 
 ROLES = {"id": "event_id", "at": "event_time"}
-UNIQUE = {
-    "a text": ("id",),
-    "a number": ("n",),
-    "a text and a number": ("shop", "n"),
-    "a decimal": ("paid",),
-}
+UNIQUE = {"a text": ("id",), "a number": ("n",), "a text and a number": ("shop", "n"), "a decimal": ("paid",)}
 """Columns that are the key."""
 TYPES = {
-    "id": ("string", pa.string()), "at": ("timestamp", pa.timestamp("us", "UTC")), "n": ("bigint", pa.int64()),
-    "shop": ("string", pa.string()), "paid": ("decimal(10,2)", pa.decimal128(10, 2)), "price": ("double", pa.float64()),
+    "id": ("string", pa.string()),
+    "at": ("timestamp", pa.timestamp("us", "UTC")),
+    "n": ("bigint", pa.int64()),
+    "shop": ("string", pa.string()),
+    "paid": ("decimal(10,2)", pa.decimal128(10, 2)),
+    "price": ("double", pa.float64()),
     "note": ("string", pa.string()),
-}  # fmt: skip
+}
 START = datetime(2026, 1, 5, tzinfo=UTC)
 
 
@@ -107,9 +106,14 @@ class Source:
     def bring(self, rows: pa.Table, name: str) -> Any:
         taken: list[Taken] = []
         ingest(
-            self.spark, self.warehouse, self.contract, [rows], feed=name, run_id=name,
+            self.spark,
+            self.warehouse,
+            self.contract,
+            [rows],
+            feed=name,
+            run_id=name,
             progress=lambda _, one: taken.append(one),
-        )  # fmt: skip
+        )
         return taken
 
     def delete(self, keys: pa.Table, name: str) -> Any:
@@ -183,8 +187,9 @@ def test_other_rows_and_files_stay(spark: SparkSession, tmp_path: Path) -> None:
     after = table_here(spark, source.path)
     assert set(before) - set(after.files) == {removed}
     added = [name for name in after.files if name not in before]
-    contents = [list(zip(*after.whole(name, 9).select(["id", "price"]).to_pydict().values(), strict=True))
-                for name in added]  # fmt: skip
+    contents = [
+        list(zip(*after.whole(name, 9).select(["id", "price"]).to_pydict().values(), strict=True)) for name in added
+    ]
     assert sorted(contents) == [[("e10", 1.0), ("e11", 1.0), ("e12", 7.0), ("e13", 1.0)], [("later", 1.0)]]
 
 

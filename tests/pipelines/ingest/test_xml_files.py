@@ -101,8 +101,14 @@ def test_paths(tmp_path: Path) -> None:
         "timeFormat": "epoch_seconds",
     }
     assert [(row["ident"], row["at"].timestamp()) for row in read(tmp_path, atom, **said)] == [("e1", 2.0)]
-    (row,) = read(tmp_path, "<a><id>7</id><t>2026-01-05T09:00:00+01:00</t></a>", documentPath="", idPath="id",
-                  timePath="t", timeFormat="")  # fmt: skip
+    (row,) = read(
+        tmp_path,
+        "<a><id>7</id><t>2026-01-05T09:00:00+01:00</t></a>",
+        documentPath="",
+        idPath="id",
+        timePath="t",
+        timeFormat="",
+    )
     assert (row["ident"], row["at"].isoformat()) == ("7", "2026-01-05T08:00:00+00:00")
     assert read(tmp_path, "<rss><channel/></rss>") == []
 
@@ -145,11 +151,13 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
         ("<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", "xml_doctype, line 1"),
         ("<rss>" + "<a>" * 257, "xml_too_deep, line 1"),
         ("<rss>&bomb;</rss>", "xml_not_well_formed, line 1"),
-        ("<rss><item><guid>1</guid></item>\n<item><pubDate>x</pubDate><guid/></item></rss>",
-         r"document 2 \(line 2\) has no id at guid; document 1 \(line 1\) has no time at pubDate; document 2 "),
+        (
+            "<rss><item><guid>1</guid></item>\n<item><pubDate>x</pubDate><guid/></item></rss>",
+            r"document 2 \(line 2\) has no id at guid; document 1 \(line 1\) has no time at pubDate; document 2 ",
+        ),
         ("<rss><item><guid>1</guid><pubDate>10 Jun 2003 09:41 CEST</pubDate></item></rss>", "cannot be read as rfc822"),
     ],
-)  # fmt: skip
+)
 def test_refused_files(tmp_path: Path, content: bytes | str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is named with its rule and place, and nothing is fetched."""
     monkeypatch.setattr(socket.socket, "connect", None)
@@ -193,8 +201,23 @@ def test_large_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def hostile(rng: random.Random) -> str:
     """A document that is spoilt, at times."""
-    parts = ["<a x='1'>", "</a>", "<b>", "</b>", "<c/>", "t", "&#65;", "&lt;", "<!-- c -->", "<?p i?>", "<![CDATA[<]]>",
-             " ", "<n:a xmlns:n='u'>", "</n:a>", "é"]  # fmt: skip
+    parts = [
+        "<a x='1'>",
+        "</a>",
+        "<b>",
+        "</b>",
+        "<c/>",
+        "t",
+        "&#65;",
+        "&lt;",
+        "<!-- c -->",
+        "<?p i?>",
+        "<![CDATA[<]]>",
+        " ",
+        "<n:a xmlns:n='u'>",
+        "</n:a>",
+        "é",
+    ]
     text = "<r>" + "".join(rng.choices(parts, k=rng.randrange(12))) + "</r>"
     spoils = [
         "<",

@@ -160,7 +160,7 @@ def write(project: Project, name: str, form: Callable[[str], str]) -> Path:
 @pytest.mark.parametrize(("others", "name", "form", "message"), CLASHES, ids=[clash[1] for clash in CLASHES])
 def test_two_dags_of_one_id(
     project: Project, others: dict[str, Callable[[str], str]], name: str, form: Callable[[str], str], message: str
-) -> None:  # fmt: skip
+) -> None:
     """`validate` refuses the one file and no other, with place and suggestion; `new` refuses the name."""
     files = [write(project, other, make) for other, make in others.items()]
     if form is plain:
@@ -188,7 +188,7 @@ def test_the_former_name_of_a_pattern_is_taken(project: Project) -> None:
 @pytest.mark.parametrize(("others", "name", "form"), FREE, ids=[f"free {n}" for n in range(len(FREE))])
 def test_names_that_stay_free(
     project: Project, others: dict[str, Callable[[str], str]], name: str, form: Callable[[str], str]
-) -> None:  # fmt: skip
+) -> None:
     files = [write(project, other, make) for other, make in {**others, name: form}.items()]
     output_of("validate", "--project-dir", project.root)
     for file in files:

@@ -83,9 +83,12 @@ def test_mistakes_are_told(tmp_path: Path, text: str, line: int, message: str) -
 
 @pytest.mark.parametrize(
     "secret",
-    ["url: http://a\n    auth: {type: api_key, apiKey: swordfish}", "url: http://a:swordfish@b",
-     "url: http://a\n    custom_headers: {Authorization: Bearer swordfish}"],
-)  # fmt: skip
+    [
+        "url: http://a\n    auth: {type: api_key, apiKey: swordfish}",
+        "url: http://a:swordfish@b",
+        "url: http://a\n    custom_headers: {Authorization: Bearer swordfish}",
+    ],
+)
 def test_a_secret_is_refused_and_not_shown(tmp_path: Path, secret: str) -> None:
     with pytest.raises(ProfileError, match="OPENLINEAGE__TRANSPORT__AUTH__APIKEY") as caught:
         written(tmp_path, f"lineage:\n  transport:\n    type: http\n    {secret}\n")

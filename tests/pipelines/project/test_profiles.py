@@ -19,8 +19,11 @@ POD = "master: k8s://https://10.0.0.1:6443\nwarehouse: s3a://a/b\n"
 def test_those_that_are_shipped_can_be_read() -> None:
     profiles = {path.stem: read_profile(path) for path in SHIPPED}
     assert {name: profile.on_cluster for name, profile in profiles.items()} == {
-        "demo": False, "kubernetes": True, "local": False, "standalone": True,
-    }  # fmt: skip
+        "demo": False,
+        "kubernetes": True,
+        "local": False,
+        "standalone": True,
+    }
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,15 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["spark.hadoop.fs.s3a.secret.key", "fs.s3a.access.key", "MY_PASSWORD", "spark.token", "AWS_SECRET_ACCESS_KEY",
-     "fs.azure.account.key.x.dfs.core.windows.net"],
-)  # fmt: skip
+    [
+        "spark.hadoop.fs.s3a.secret.key",
+        "fs.s3a.access.key",
+        "MY_PASSWORD",
+        "spark.token",
+        "AWS_SECRET_ACCESS_KEY",
+        "fs.azure.account.key.x.dfs.core.windows.net",
+    ],
+)
 def test_secret_by_name(name: str) -> None:
     assert is_secret(name)
 

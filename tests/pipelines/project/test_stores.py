@@ -17,9 +17,15 @@ PROJECT = Project(Path("/project"), Path("/state"))
 S3 = ("s3a://bucket/lake", "s3://bucket", "s3n://bucket/lake", "S3A://bucket/lake")
 UNKNOWN = ("oss://bucket/lake", "cosn://bucket/lake", "ofs://om/volume/lake", "dbfs://lake", "webhdfs://node:9870/lake")
 SAFE = (
-    "warehouse", "/mnt/lake", "file:///lake", "hdfs://node:8020/lake", "abfs://box@store.dfs.core.windows.net/lake",
-    "abfss://box@store.dfs.core.windows.net/lake", "wasbs://box@store.blob.core.windows.net/lake", "gs://bucket/lake",
-)  # fmt: skip
+    "warehouse",
+    "/mnt/lake",
+    "file:///lake",
+    "hdfs://node:8020/lake",
+    "abfs://box@store.dfs.core.windows.net/lake",
+    "abfss://box@store.dfs.core.windows.net/lake",
+    "wasbs://box@store.blob.core.windows.net/lake",
+    "gs://bucket/lake",
+)
 
 
 @pytest.mark.parametrize("warehouse", [*S3, *UNKNOWN])

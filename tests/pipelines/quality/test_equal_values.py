@@ -62,8 +62,10 @@ def test_equal_floats_have_one_form(values: pa.Array) -> None:
 @examples(200)
 def test_equal_rows_are_there(values: pa.Array, rng: Any) -> None:
     """A delivery of equal rows adds and corrects nothing, changes nothing, and cancels out, whatever the bits."""
-    places = [rng.choice([at for at, first in enumerate(classes(values.to_pylist())) if first == one])
-              for one in classes(values.to_pylist())]  # fmt: skip
+    places = [
+        rng.choice([at for at, first in enumerate(classes(values.to_pylist())) if first == one])
+        for one in classes(values.to_pylist())
+    ]
     keys = arrow(np.arange(len(values)))
     table = pa.table({"id": keys, "v": values})
     again = pa.table({"id": keys, "v": values.take(pa.array(places, pa.int64()))})
@@ -99,7 +101,7 @@ def test_floats_in_lists_and_structs() -> None:
         for kind, wrapped in (
             (pa.list_(pa.float64()), lambda x: [1.0, x]),
             (pa.struct([("x", pa.float32())]), lambda x: {"x": x}),
-        ):  # fmt: skip
+        ):
             old, new = (pa.table({"id": [1], "v": pa.array([wrapped(x)], kind)}) for x in (one, other))
             assert set(differing(old, new, ["id"]).counts.values()) == {0}
 

@@ -25,8 +25,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 
 DAYS = ("2013-03-02", "2013-03-04")
 ODD: list[dict[str, Any]] = [
-    {"event_time": None}, {"origin": None}, {"flight": -3}, {"dep_delay": float("nan")}, {"distance": -0.0},
-]  # fmt: skip
+    {"event_time": None},
+    {"origin": None},
+    {"flight": -3},
+    {"dep_delay": float("nan")},
+    {"distance": -0.0},
+]
 
 
 SHARES = [(0.0, 0.0, 0.0), (0.1, 0.1, 0.1), *([(0.02, 0.0, 0.0), (0.0, 0.03, 0.0), (0.0, 0.0, 0.2)] if CHAOS else [])]

@@ -44,10 +44,14 @@ schema:
 """
 SCHEMA = pa.schema(
     [
-        ("id", pa.string()), ("part", pa.int32()), ("at", pa.timestamp("us", "UTC")), ("v", pa.float64()),
-        ("seq", pa.float64()), ("extra", pa.string()),
+        ("id", pa.string()),
+        ("part", pa.int32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("v", pa.float64()),
+        ("seq", pa.float64()),
+        ("extra", pa.string()),
     ]
-)  # fmt: skip
+)
 CASES = 400
 
 
@@ -65,13 +69,16 @@ def rows_of(rng: random.Random) -> list[dict[str, Any]]:
     """Few keys with several rows each, of few values: NULL, NaN and both zeros, broken rows, columns of others."""
     return [
         {
-            "id": rng.choice([None, f"k{case}", f"k{case}"]), "part": rng.choice([None, 1]), "at": case,
+            "id": rng.choice([None, f"k{case}", f"k{case}"]),
+            "part": rng.choice([None, 1]),
+            "at": case,
             "v": rng.choice([None, 0.0, -0.0, float("nan"), 1.0, -1.0]),
-            "seq": rng.choice([None, 1.0, 2.0, float("nan")]), "extra": rng.choice("xyz"),
+            "seq": rng.choice([None, 1.0, 2.0, float("nan")]),
+            "extra": rng.choice("xyz"),
         }
         for case in range(CASES)
         for _ in range(rng.randrange(1, 5))
-    ]  # fmt: skip
+    ]
 
 
 def content(row: dict[str, Any]) -> tuple[str, ...]:

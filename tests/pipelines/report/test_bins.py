@@ -59,9 +59,16 @@ def test_weeks_and_longer_stretches_begin_on_monday(moment: datetime, seconds: i
 
 @pytest.mark.parametrize(
     ("days", "name"),
-    [(1 / 48, "minute"), (2, "hour"), (60, "day"), (61, "week"), (420, "week"), (421, "2-week stretch"),
-     (3000, "8-week stretch")],
-)  # fmt: skip
+    [
+        (1 / 48, "minute"),
+        (2, "hour"),
+        (60, "day"),
+        (61, "week"),
+        (420, "week"),
+        (421, "2-week stretch"),
+        (3000, "8-week stretch"),
+    ],
+)
 def test_the_unit_of_a_span(days: float, name: str) -> None:
     """The shortest that makes few stretches."""
     assert unit_of(EPOCH, EPOCH + timedelta(days=days)).name == name

@@ -192,9 +192,7 @@ def _pattern(folder: Path) -> PatternFacts:
 
 
 def _run(plan_hash: str | None) -> RunFacts:
-    return RunFacts(
-        "r", "p", DAY, DAY + timedelta(days=1), plan_hash, None, None, None, None, None, None, (), ()
-    )  # fmt: skip
+    return RunFacts("r", "p", DAY, DAY + timedelta(days=1), plan_hash, None, None, None, None, None, None, (), ())
 
 
 def _micros(moment: datetime) -> int:

@@ -192,8 +192,11 @@ def test_the_automaton_is_a_picture_of_the_page(tmp_path: Path) -> None:
     """In the page's colours, named, with the plan in words; none where there is none. What it says is text."""
     schema = EventSchema(
         {"event_id": "string", "event_time": "timestamp", "event_type": "string", "x": "string"},
-        "event_id", "event_time", "event_type", types=None,
-    )  # fmt: skip
+        "event_id",
+        "event_time",
+        "event_type",
+        types=None,
+    )
     asked = {"pattern": "F+", "where": ["F.x != '<script>alert(1)</script>'"], "return": {"n": "COUNT(*)"}}
     drawn = draw(compile_query({"kind": "trends", "within": "1 day", **asked}, schema), "evil", style=False)
     html = render(page(report(automaton=drawn)))

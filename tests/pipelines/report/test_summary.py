@@ -164,10 +164,12 @@ def test_pictures_are_what_the_schema_of_vega_lite_allows() -> None:
     week = [row(f"G{i}", day, (i + 1) ** day) for i in range(9) for day in range(7)]
     year = [row("UA", 30.5 * month, 5) for month in range(12)]
     drawn = [
-        picture(of([]), None, "trends"), picture(of(week[::7]), None, "trends"), picture(of(year), None, "trends"),
+        picture(of([]), None, "trends"),
+        picture(of(week[::7]), None, "trends"),
+        picture(of(year), None, "trends"),
         picture(of(week, since_day=5), JANUARY + timedelta(days=5), "trends"),
         picture(of([row("A", day, Amount(None, 3000.0 * day + 1)) for day in range(3)]), None, "trends"),
-    ]  # fmt: skip
+    ]
     assert {item.form for item in drawn} == {"nothing", "bars", "lines"}
     for item, size, legend in product(drawn, (WIDE, NARROW), (False, True)):
         spec = json.loads(json.dumps(_spec(item, size, legend=legend)))

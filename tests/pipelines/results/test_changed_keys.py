@@ -45,11 +45,16 @@ def events(count: int = 34) -> list[dict[str, object]]:
     document = "<item><key>k{}</key><note>{}</note></item>"
     return [
         {
-            "event_id": f"e{n}", "event_time": START_US + n * DAY_US // 12, "event_type": "AAB"[n % 3],
-            "place": "ns"[n % 2], "price": n % 5, "remark": None, "document": document.format(n % 2, n % 3 + 1),
+            "event_id": f"e{n}",
+            "event_time": START_US + n * DAY_US // 12,
+            "event_type": "AAB"[n % 3],
+            "place": "ns"[n % 2],
+            "price": n % 5,
+            "remark": None,
+            "document": document.format(n % 2, n % 3 + 1),
         }
         for n in range(count)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

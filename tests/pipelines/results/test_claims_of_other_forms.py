@@ -95,11 +95,15 @@ def test_pairs_of_any_time() -> None:
     """Rows of unbounded length: of the windows that are known all that may have lost a row, and no others."""
     own = compiled(
         {
-            "kind": "xml_join", "left": {"a": "/item", "k": "$a/key"}, "right": {"b": "/item", "l": "$b/key"},
-            "operator": "join", "where": ["$k = $l"], "within": "unbounded",
+            "kind": "xml_join",
+            "left": {"a": "/item", "k": "$a/key"},
+            "right": {"b": "/item", "l": "$b/key"},
+            "operator": "join",
+            "where": ["$k = $l"],
+            "within": "unbounded",
         },
         EventSchema({"event_id": "string", "event_time": "timestamp", "document": "string"}),
-    )  # fmt: skip
+    )
     before, _ = published(own, -3 * DAY, 9 * DAY)
     claim, _ = published(FORMS["trailing"], 0, DAY)
     windows = own.windows

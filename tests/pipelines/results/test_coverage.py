@@ -16,17 +16,25 @@ from tests.random.profile import CI
 
 SCHEMA = EventSchema(
     columns={"event_id": "string", "event_time": "timestamp", "event_type": "string", "place": "string"},
-    event_id="event_id", event_time="event_time", event_type="event_type",
-)  # fmt: skip
+    event_id="event_id",
+    event_time="event_time",
+    event_type="event_type",
+)
 ARC = {"from": "p", "to": "q", "when": "e.place = 'n'"}
 QUERIES = {
-    "sliding": {"kind": "trends", "pattern": "A a+", "return": {"n": "COUNT(*)"}, "within": "9 hours",
-                "slide": "2 hours", "origin": "2026-01-01T01:00:00Z"},
+    "sliding": {
+        "kind": "trends",
+        "pattern": "A a+",
+        "return": {"n": "COUNT(*)"},
+        "within": "9 hours",
+        "slide": "2 hours",
+        "origin": "2026-01-01T01:00:00Z",
+    },
     "matches": {"kind": "matches", "pattern": "SEQ(A a, B b)", "within": "3 hours"},
     "trailing": {"kind": "matches", "pattern": "SEQ(A a, NOT B b)", "within": "3 hours"},
     "automaton": {"kind": "automaton", "start": "p", "final": ["q"], "arcs": [ARC], "within": "5 hours"},
     "algebra": {"kind": "algebra", "pattern": "FROM A NEXT B", "within": "5 hours"},
-}  # fmt: skip
+}
 
 
 def plan(name: str) -> AnyPlan:

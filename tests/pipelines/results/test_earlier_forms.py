@@ -61,10 +61,12 @@ def version_1() -> Iterator[None]:
         before.setattr(Plan, "owned", owned)
         before.setattr(publishing, "noted", lambda *about: dataclasses.replace(noted(*about), grid=None))
         before.setattr(
-            publishing, "work_of_run", lambda plan, *about, **more: dataclasses.replace(
+            publishing,
+            "work_of_run",
+            lambda plan, *about, **more: dataclasses.replace(
                 work_of_run(plan, *about, **more), versions=versions_of(plan)
             ),
-        )  # fmt: skip
+        )
         yield
 
 

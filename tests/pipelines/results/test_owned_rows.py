@@ -22,10 +22,11 @@ def test_groups_called_like_the_times_of_another_kind(names: tuple[str, str]) ->
     assert set(names) <= set(plan.result_schema.names)
     rows = pa.table(
         {
-            "start": pa.array([0, 0, 0], TIMES), "end": pa.array([DAY // 2, DAY // 2, DAY // 2], TIMES),
+            "start": pa.array([0, 0, 0], TIMES),
+            "end": pa.array([DAY // 2, DAY // 2, DAY // 2], TIMES),
             "window_start": pa.array([5 * DAY, DAY // 2, None], TIMES),
             "window_end": pa.array([6 * DAY, DAY, None], TIMES),
         }
-    )  # fmt: skip
+    )
     owned = OwnedRows.of(plan, plan.windows.ending_in(0, DAY), rows.column_names)
     assert owned.arrow(rows).to_pylist() == [False, True, True]

@@ -24,9 +24,9 @@ START = CONTRACT.index("      - name: event_type")
 END = CONTRACT.index("      - {name: place")
 OF_ROLE = CONTRACT.replace("name: event_type\n", "name: EVENT_TYPE\n")
 CONSTANT = (CONTRACT[:START] + CONTRACT[END:]).replace(
-    "customProperties: [{property: quarantineTolerance", "customProperties: [{property: eventType, value: A}, "
-    "{property: quarantineTolerance"
-)  # fmt: skip
+    "customProperties: [{property: quarantineTolerance",
+    "customProperties: [{property: eventType, value: A}, {property: quarantineTolerance",
+)
 BOTH = CONSTANT.replace("- {name: place,", "- {name: EVENT_TYPE, logicalType: string}\n      - {name: place,")
 ROLE_PATTERN = """\
 pattern: A S+
@@ -41,9 +41,13 @@ PLAIN_PATTERN = ROLE_PATTERN.replace("where: [\"S.EVENT_TYPE = 'A'\"]\n", "").re
 
 def event(number: int, kind: str) -> dict[str, Any]:
     return {
-        "event_id": f"e{number}", "event_time": START_US + number * HOUR_US, "event_type": kind, "place": "n",
-        "price": 1, "remark": "",
-    }  # fmt: skip
+        "event_id": f"e{number}",
+        "event_time": START_US + number * HOUR_US,
+        "event_type": kind,
+        "place": "n",
+        "price": 1,
+        "remark": "",
+    }
 
 
 def published(lake: Signals) -> list[int]:

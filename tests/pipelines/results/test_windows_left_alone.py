@@ -55,9 +55,12 @@ def notes_of(draw: st.DrawFn) -> list[dict[str, Any]]:
             notes.append({"altered": True})
             continue
         note = {
-            "source_version": draw(st.sampled_from([1, 1, 2])), "contract": "c", "lateness": 0, "source_table": "t",
+            "source_version": draw(st.sampled_from([1, 1, 2])),
+            "contract": "c",
+            "lateness": 0,
+            "source_table": "t",
             "plan_hash": draw(st.sampled_from(["old", "old", "mine"])),
-        }  # fmt: skip
+        }
         if sort != "other":
             note["quiet" if sort == "quiet" else "stage"] = True
         if sort != "mute":

@@ -30,9 +30,14 @@ SECOND = 1_000_000
 START = 20_000 * 86_400 * SECOND
 WITHIN = ("1 second", "2 seconds", "90 seconds", "unbounded")
 ALIKE = {
-    "kind": "xml_join", "left": {"a": "/a", "k": "$a/k"}, "right": {"b": "/a", "l": "$b/k"}, "where": ["$k = $l"],
-    "operator": "join", "within": "1 hour", "return": {"k": "$k"},
-}  # fmt: skip
+    "kind": "xml_join",
+    "left": {"a": "/a", "k": "$a/k"},
+    "right": {"b": "/a", "l": "$b/k"},
+    "where": ["$k = $l"],
+    "operator": "join",
+    "within": "1 hour",
+    "return": {"k": "$k"},
+}
 
 
 def documents_of(r: Random, alike: list[str], ids: list[str]) -> dict[str, dict[str, Any]]:
@@ -133,9 +138,15 @@ def test_answers_that_were_published_count_for_the_limit(
 ) -> None:
     """A late document gives an unchanged one its third answer, of two that are allowed."""
     query = {
-        "kind": "xml_join", "left": {"a": "/a", "k": "$a/k"}, "right": {"b": "/b", "l": "$b/l"}, "where": ["$k = $l"],
-        "operator": "followed_by", "within": "1 hour", "limit_per_document": 2, "return": {},
-    }  # fmt: skip
+        "kind": "xml_join",
+        "left": {"a": "/a", "k": "$a/k"},
+        "right": {"b": "/b", "l": "$b/l"},
+        "where": ["$k = $l"],
+        "operator": "followed_by",
+        "within": "1 hour",
+        "limit_per_document": 2,
+        "return": {},
+    }
     lake = DocumentLake.of(spark, tmp_path / "project")
     left = [{"id": f"a{n}", "time": START + n * SECOND, "xml": "<a><k>1</k></a>"} for n in range(3)]
     right = {"id": "b", "time": START + 5 * SECOND, "xml": "<b><l>1</l></b>"}

@@ -75,8 +75,14 @@ def test_as_spark_says(spark: SparkSession, tmp_path: Path, draw: int) -> None:
 
 
 def row(number: int, hour: int, **other: Any) -> dict[str, Any]:
-    return {"event_id": f"e{number}", "event_time": START_US + hour * HOUR, "event_type": "A", "place": "n",
-            "price": number % 10, "remark": ""} | other  # fmt: skip
+    return {
+        "event_id": f"e{number}",
+        "event_time": START_US + hour * HOUR,
+        "event_type": "A",
+        "place": "n",
+        "price": number % 10,
+        "remark": "",
+    } | other
 
 
 def test_a_small_source_is_revised_here(spark: SparkSession, tmp_path: Path) -> None:

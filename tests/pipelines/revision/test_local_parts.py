@@ -32,15 +32,20 @@ LARGE = st.sampled_from([Decimal(10**37), Decimal(10**37 + 1), None])
 LISTS = st.sampled_from([[], ["a"], ["a", None], ["b", "a"], None])
 SCHEMA = pa.schema(
     {
-        "text": pa.string(), "real": pa.float64(), "large": pa.decimal128(38, 0), "value": pa.float64(),
-        "events": pa.list_(pa.string()), "computed_at": pa.int64(),
+        "text": pa.string(),
+        "real": pa.float64(),
+        "large": pa.decimal128(38, 0),
+        "value": pa.float64(),
+        "events": pa.list_(pa.string()),
+        "computed_at": pa.int64(),
     }
-)  # fmt: skip
+)
 KEY = ("text", "real", "large")
 ROWS = st.lists(
-    st.tuples(TEXTS, REALS, LARGE, REALS, LISTS, st.integers(0, 3)), max_size=12,
+    st.tuples(TEXTS, REALS, LARGE, REALS, LISTS, st.integers(0, 3)),
+    max_size=12,
     unique_by=lambda row: tuple(plain(value) for value in row[:3]),
-)  # fmt: skip
+)
 
 
 def plain(value: Any) -> Any:
@@ -93,11 +98,13 @@ def test_rows_that_share_a_key() -> None:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["a", "b"]), st.integers(0, 2), st.sampled_from(["insert", "delete", "update"]),
+        st.sampled_from(["a", "b"]),
+        st.integers(0, 2),
+        st.sampled_from(["insert", "delete", "update"]),
         st.integers(0, 2),
     ),
     max_size=20,
-)  # fmt: skip
+)
 
 
 @given(steps=STEPS)
@@ -126,10 +133,13 @@ def test_rows_without_an_order_are_left_to_spark() -> None:
 
 
 @given(
-    within=st.integers(1, 40), slide=st.integers(1, 20), origin=st.integers(-10, 10),
+    within=st.integers(1, 40),
+    slide=st.integers(1, 20),
+    origin=st.integers(-10, 10),
     events=st.lists(st.tuples(st.integers(-60, 60), st.sampled_from("ABC")), max_size=6),
-    spans=st.lists(st.integers(-20, 20), max_size=4, unique=True), every=st.booleans(),
-)  # fmt: skip
+    spans=st.lists(st.integers(-20, 20), max_size=4, unique=True),
+    every=st.booleans(),
+)
 @CI
 def test_which_windows_an_event_touches(
     within: int, slide: int, origin: int, events: list[tuple[int, str]], spans: list[int], every: bool

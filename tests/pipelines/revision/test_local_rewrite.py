@@ -38,11 +38,19 @@ from tests.support.empty_tables import copied
 
 SCHEMA = pa.schema(
     {
-        "id": pa.string(), "at": pa.timestamp("us", "UTC"), "real": pa.float64(), "large": pa.decimal128(38, 0),
-        "small": pa.decimal128(9, 2), "whole": pa.int32(), "count": pa.int64(), "yes": pa.bool_(),
-        "words": pa.list_(pa.string()), "a.name-odd": pa.string(), "plan_hash": pa.string(),
+        "id": pa.string(),
+        "at": pa.timestamp("us", "UTC"),
+        "real": pa.float64(),
+        "large": pa.decimal128(38, 0),
+        "small": pa.decimal128(9, 2),
+        "whole": pa.int32(),
+        "count": pa.int64(),
+        "yes": pa.bool_(),
+        "words": pa.list_(pa.string()),
+        "a.name-odd": pa.string(),
+        "plan_hash": pa.string(),
     }
-)  # fmt: skip
+)
 VERSION = "__version"
 NOON = datetime(2026, 1, 1, 12, 0, 0, 999, UTC)
 EVER = [(-(2**62), 2**62)]
@@ -54,12 +62,18 @@ def row(number: int, **values: Any) -> dict[str, Any]:
     """One of many sorts: NULL in every column, NaN, moments before 1970, texts longer than statistics tell."""
     odd = number % 3 == 0
     values_of_row = {
-        "id": f"e{number}", "at": NOON + number * HOUR, "real": None if odd else [1.5, float("nan")][number % 2],
-        "large": None if odd else 10**37 + number, "small": None if odd else number, "whole": None if odd else number,
-        "count": None if odd else -(2**62) - number, "yes": None if odd else number % 2 == 0,
+        "id": f"e{number}",
+        "at": NOON + number * HOUR,
+        "real": None if odd else [1.5, float("nan")][number % 2],
+        "large": None if odd else 10**37 + number,
+        "small": None if odd else number,
+        "whole": None if odd else number,
+        "count": None if odd else -(2**62) - number,
+        "yes": None if odd else number % 2 == 0,
         "words": None if odd else ["a", None, "\U0001f600"][: number % 4],
-        "a.name-odd": None if odd else "\U0001f600" * (number % 5) * 20, "plan_hash": "p",
-    }  # fmt: skip
+        "a.name-odd": None if odd else "\U0001f600" * (number % 5) * 20,
+        "plan_hash": "p",
+    }
     return values_of_row | values
 
 
@@ -144,7 +158,7 @@ STEPS: list[Callable[[Rows], Rows]] = [
     lambda rows: rows[:-1],
     lambda _: [],
     lambda _: [row(3), row(4, words=None)],
-]  # fmt: skip
+]
 
 
 @pytest.mark.spark
@@ -287,7 +301,7 @@ MOMENTS = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
     moments=st.lists(st.none() | MOMENTS | st.integers(-(2**63), 2**63 - 1), max_size=5),
     texts=st.lists(st.none() | st.text(max_size=40), max_size=5),
     numbers=st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=5),
-)  # fmt: skip
+)
 @CI
 def test_statistics_bound_what_is_there(moments: list[Any], texts: list[Any], numbers: list[Any]) -> None:
     """As Delta reads them: what lies outside of least and greatest is not in the file."""

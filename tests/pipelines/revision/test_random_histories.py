@@ -100,17 +100,27 @@ def test_values_that_are_one_group(
     row = {"event_time": START_US + DAY_US, "place": "n", "price": 5, "remark": "", "level": None, "rate": None}
     distinct = list(dict.fromkeys(map(repr, values)))
     events = [
-        row | {"event_id": f"e{kind}{n}", "event_type": kind, column: values[[*map(repr, values)].index(text)],
-               "event_time": START_US + DAY_US + hour * DAY_US // 24}
-        for n, text in enumerate(distinct) for hour, kind in enumerate("AB")
-    ]  # fmt: skip
+        row
+        | {
+            "event_id": f"e{kind}{n}",
+            "event_type": kind,
+            column: values[[*map(repr, values)].index(text)],
+            "event_time": START_US + DAY_US + hour * DAY_US // 24,
+        }
+        for n, text in enumerate(distinct)
+        for hour, kind in enumerate("AB")
+    ]
     lake.insert(events[:-2])
     run = lake.run(FIRST_DAY, LAST_DAY, "first")
     all_steps(run)
     for step, value in enumerate((float("nan"), -0.0, None, 0.0)):
         hour = START_US + DAY_US + 30 * 60 * 1_000_000 * (step + 3)
-        lake.insert([row | {"event_id": f"n{step}{kind}", "event_type": kind, column: value, "event_time": hour + n}
-                     for n, kind in enumerate("AB")])  # fmt: skip
+        lake.insert(
+            [
+                row | {"event_id": f"n{step}{kind}", "event_type": kind, column: value, "event_time": hour + n}
+                for n, kind in enumerate("AB")
+            ]
+        )
         record = revise(renamed(run, f"revision {step}"))
         assert (record.staged_version is None) == (most > 0)
         agree(lake, run)

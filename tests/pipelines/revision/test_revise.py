@@ -37,11 +37,15 @@ def snowballs(day: int, legs: int, carrier: str = "UA") -> list[dict[str, Any]]:
     """`legs` flights of one aircraft of `carrier`, each later than the one before: 2^legs - 1 trends."""
     return [
         flight(
-            10 * day + leg, f"2013-03-{day:02d}T{8 + leg:02d}:00:00", event_id=f"{carrier}-{day}-{leg}",
-            carrier=carrier, tailnum=f"N{carrier}", dep_delay=10.0 + leg,
+            10 * day + leg,
+            f"2013-03-{day:02d}T{8 + leg:02d}:00:00",
+            event_id=f"{carrier}-{day}-{leg}",
+            carrier=carrier,
+            tailnum=f"N{carrier}",
+            dep_delay=10.0 + leg,
         )
         for leg in range(legs)
-    ]  # fmt: skip
+    ]
 
 
 def sql(lake: Lake, statement: str) -> None:

@@ -48,9 +48,15 @@ NAMES = [carrier.lower() for carrier in CARRIERS]
 OWN = ["run_id", "computed_at", "_commit_timestamp"]
 """Columns of the change feed in which two revisions may differ."""
 COUNTS = (
-    "windows", "rows_in", "rows_quarantined", "rows_inserted", "rows_updated", "rows_deleted", "source_version",
+    "windows",
+    "rows_in",
+    "rows_quarantined",
+    "rows_inserted",
+    "rows_updated",
+    "rows_deleted",
+    "source_version",
     "results_version",
-)  # fmt: skip
+)
 """What of the records of two patterns is equal, where neither has anything to do."""
 
 
@@ -65,14 +71,19 @@ def original(shared_lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lak
         (own.patterns / f"{name}.yaml").write_text(CARRIER.format(name=name, carrier=carrier))
     (own.patterns / "pairs.yaml").write_text(PAIR)
     lake = replace(shared_lake, project=own)
-    lake.deliver([
-        flight(
-            100 * day + n, f"2013-03-{day:02d}T{6 + n // 6:02d}:{n:02d}:00",
-            carrier=CARRIERS[n % 6], tailnum=f"N1{n % 6}UA", dep_delay=float(n * 7 % 31),
-        )
-        for day in (1, 2)
-        for n in range(48)
-    ])  # fmt: skip
+    lake.deliver(
+        [
+            flight(
+                100 * day + n,
+                f"2013-03-{day:02d}T{6 + n // 6:02d}:{n:02d}:00",
+                carrier=CARRIERS[n % 6],
+                tailnum=f"N1{n % 6}UA",
+                dep_delay=float(n * 7 % 31),
+            )
+            for day in (1, 2)
+            for n in range(48)
+        ]
+    )
     assert [member.state for member in batch(lake, "first")] == ["succeeded"] * 7
     return lake
 

@@ -122,8 +122,13 @@ def test_a_run_a_day_of_all_history(spark: SparkSession, tmp_path: Path) -> None
         for n, day in enumerate(days)
     ]
     lake.deliver("items", documents, "first")
-    query = {**QUERY, "queries": {"beside": {**QUERY["queries"]["followed"], "operator": "join", "within": "unbounded"},
-                                  "followed": {**QUERY["queries"]["followed"], "within": "unbounded"}}}  # fmt: skip
+    query = {
+        **QUERY,
+        "queries": {
+            "beside": {**QUERY["queries"]["followed"], "operator": "join", "within": "unbounded"},
+            "followed": {**QUERY["queries"]["followed"], "within": "unbounded"},
+        },
+    }
     path = str(lake.pattern("pairs", "items", query))
     for day in range(3):
         run = lake.run(path, START + day * DAY, START + (day + 1) * DAY, f"run {day}")

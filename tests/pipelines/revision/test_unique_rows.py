@@ -70,7 +70,7 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, seed: int) -> None:
 
 def happening(
     rng: random.Random, lake: Signals, there: list[dict[str, Any]], gone: list[dict[str, Any]], number: int
-) -> str:  # fmt: skip
+) -> str:
     """One thing that happens to the source, or a run of some of its windows; its word."""
     what = rng.choice(["late", "delete", "delete", "restore", "restore", "reprice", "twice", "run", "run"])
     event = rng.choice(there)

@@ -170,11 +170,13 @@ def lineage_links_up(lake: Lake) -> None:
     rows = [row for row in rows_of(lake.warehouse.runs) if row["stage"] in ("publish", "revise")]
     assert edges == {
         (f"{row['pattern']}.{row['stage']}", row["run_id"]): (
-            tables[NAMES.index(row["pattern"])], tables[NAMES.index(row["pattern"]) + 1],
-            row["source_version"], row["results_version"],
+            tables[NAMES.index(row["pattern"])],
+            tables[NAMES.index(row["pattern"]) + 1],
+            row["source_version"],
+            row["results_version"],
         )
         for row in rows
-    }  # fmt: skip
+    }
     assert len(edges) == 2 * len(NAMES) + 1
 
 

@@ -17,12 +17,21 @@ from tests.random.profile import examples
 
 ENOUGH = Context(prec=400)
 TYPES = {
-    "a": pa.decimal128(5, 2), "b": pa.decimal128(18, 4), "c": pa.decimal128(38, 9), "d": pa.decimal128(20, 0),
-    "k": pa.int32(), "n": pa.int64(),
-}  # fmt: skip
+    "a": pa.decimal128(5, 2),
+    "b": pa.decimal128(18, 4),
+    "c": pa.decimal128(38, 9),
+    "d": pa.decimal128(20, 0),
+    "k": pa.int32(),
+    "n": pa.int64(),
+}
 RELATIONS = {
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 ARITHMETIC = {"+": ENOUGH.add, "-": ENOUGH.subtract, "*": ENOUGH.multiply}
 Tree = Any
 """A column's name, a whole number, ("-", tree) or (operator, tree, tree)."""
@@ -71,9 +80,12 @@ def names(tree: Tree) -> set[str]:
 
 
 @given(
-    TREES, st.sampled_from([*RELATIONS]), TREES,
-    st.lists(st.fixed_dictionaries({name: values(kind) for name, kind in TYPES.items()}), max_size=8), st.booleans(),
-)  # fmt: skip
+    TREES,
+    st.sampled_from([*RELATIONS]),
+    TREES,
+    st.lists(st.fixed_dictionaries({name: values(kind) for name, kind in TYPES.items()}), max_size=8),
+    st.booleans(),
+)
 @examples(400)
 def test_as_pythons_decimals(left: Tree, relation: str, right: Tree, rows: list[dict[str, Any]], negated: bool) -> None:
     """Every comparison in which a decimal is computed with, of columns of any scale, of NULLs and negated."""

@@ -23,16 +23,35 @@ from pipelines.rules.keep import keep
 from tests.conftest import ROOT
 
 TYPES: dict[str, pa.DataType] = {
-    "string": pa.string(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
-    "float": pa.float32(), "double": pa.float64(), "boolean": pa.bool_(), "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"), "decimal(10,2)": pa.decimal128(10, 2),
-    "decimal(38,0)": pa.decimal128(38, 0), "array<string>": pa.list_(pa.string()),
-}  # fmt: skip
+    "string": pa.string(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "decimal(10,2)": pa.decimal128(10, 2),
+    "decimal(38,0)": pa.decimal128(38, 0),
+    "array<string>": pa.list_(pa.string()),
+}
 ORDINARY: dict[str, Any] = {
-    "string": "A", "tinyint": 1, "smallint": 1, "int": 1, "bigint": 1, "float": 1.0, "double": 1.0, "boolean": True,
-    "date": date(2024, 1, 1), "timestamp": datetime(2024, 1, 1, tzinfo=UTC), "decimal(10,2)": Decimal("1.00"),
-    "decimal(38,0)": Decimal(1), "array<string>": ["A"],
-}  # fmt: skip
+    "string": "A",
+    "tinyint": 1,
+    "smallint": 1,
+    "int": 1,
+    "bigint": 1,
+    "float": 1.0,
+    "double": 1.0,
+    "boolean": True,
+    "date": date(2024, 1, 1),
+    "timestamp": datetime(2024, 1, 1, tzinfo=UTC),
+    "decimal(10,2)": Decimal("1.00"),
+    "decimal(38,0)": Decimal(1),
+    "array<string>": ["A"],
+}
 
 
 ROW_RULE = 'integer\n        quality: [{{type: custom, engine: trendlake, name: r, implementation: "{}"}}]'
@@ -156,29 +175,67 @@ def test_the_end_of_a_line() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["", "^[A-Z][A-Z0-9]*$", "^N[0-9A-Z]{2,5}$", r"^\d{4}-\d{2}$", "(a|b)+1?", r"[\w.-]+@[\w-]+", "^[A-ZÄ]+$", "€",
-     "^[ -~]*$", r"\t", r"\x41", "(a|b$)", "a]", "^[a-z]+(-[a-z]+)*$", r"^(\d{1,3}\.){3}\d+$"],
-)  # fmt: skip
+    [
+        "",
+        "^[A-Z][A-Z0-9]*$",
+        "^N[0-9A-Z]{2,5}$",
+        r"^\d{4}-\d{2}$",
+        "(a|b)+1?",
+        r"[\w.-]+@[\w-]+",
+        "^[A-ZÄ]+$",
+        "€",
+        "^[ -~]*$",
+        r"\t",
+        r"\x41",
+        "(a|b$)",
+        "a]",
+        "^[a-z]+(-[a-z]+)*$",
+        r"^(\d{1,3}\.){3}\d+$",
+    ],
+)
 def test_regular_expressions_of_one_meaning(pattern: str) -> None:
     assert expression_of(pattern)
 
 
 @pytest.mark.parametrize(
     ("pattern", "offset", "what"),
-    [("(?i)a", 0, "a flag"), (r"a\bb", 1, "a boundary"), ("[a[b]]", 0, "a class within a class"),
-     ("a++", 2, "a possessive quantifier"), ("b(?=a)", 1, "look-around"), ("(?<!a)b", 0, "look-around"),
-     (r"\p{L}", 0, "a Unicode class"), ("[a-z&&[^b]]", 0, "an intersection"), (r"(a)\1", 3, "a back reference"),
-     ("(?>a)", 0, "an atomic group"), ("(?<n>a)", 0, "a group with a name"), (r"\Qa", 0, "a quotation"),
-     ("(a*)*", 4, "may be empty"),
-     ("(a|)+", 4, "may be empty"), ("(^)*", 3, "may be empty"),
-     ("a**", 2, "two quantifiers"),
-     ("{2}", 0, "a quantifier of nothing"), ("a{2", 1, "a brace"), ("[z-a]", 0, "no range"), ("a{3,2}", 1, "go down"),
-     ("()*", 2, "may be empty"), ("(a", 0, "without its"), ("a)", 1, "without its"), ("[^", 0, "a class"),
-     ("[a-z-9]", 0, "no range"), ("a{,2}", 1, "a brace"), ("|*", 1, "of nothing"), ("a{1001}", 1, "a brace"),
-     ("a$b", 2, "followed by more"), ("(a$)b", 4, "followed by more"), ("((a{99}){99}){99}", 0, "too large"),
-     ("(^a?)+", 5, "may be empty"),
-     (r"\R", 0, "a boundary"), (r"\h", 0, "an escape")],
-)  # fmt: skip
+    [
+        ("(?i)a", 0, "a flag"),
+        (r"a\bb", 1, "a boundary"),
+        ("[a[b]]", 0, "a class within a class"),
+        ("a++", 2, "a possessive quantifier"),
+        ("b(?=a)", 1, "look-around"),
+        ("(?<!a)b", 0, "look-around"),
+        (r"\p{L}", 0, "a Unicode class"),
+        ("[a-z&&[^b]]", 0, "an intersection"),
+        (r"(a)\1", 3, "a back reference"),
+        ("(?>a)", 0, "an atomic group"),
+        ("(?<n>a)", 0, "a group with a name"),
+        (r"\Qa", 0, "a quotation"),
+        ("(a*)*", 4, "may be empty"),
+        ("(a|)+", 4, "may be empty"),
+        ("(^)*", 3, "may be empty"),
+        ("a**", 2, "two quantifiers"),
+        ("{2}", 0, "a quantifier of nothing"),
+        ("a{2", 1, "a brace"),
+        ("[z-a]", 0, "no range"),
+        ("a{3,2}", 1, "go down"),
+        ("()*", 2, "may be empty"),
+        ("(a", 0, "without its"),
+        ("a)", 1, "without its"),
+        ("[^", 0, "a class"),
+        ("[a-z-9]", 0, "no range"),
+        ("a{,2}", 1, "a brace"),
+        ("|*", 1, "of nothing"),
+        ("a{1001}", 1, "a brace"),
+        ("a$b", 2, "followed by more"),
+        ("(a$)b", 4, "followed by more"),
+        ("((a{99}){99}){99}", 0, "too large"),
+        ("(^a?)+", 5, "may be empty"),
+        (r"\R", 0, "a boundary"),
+        (r"\h", 0, "an escape"),
+    ],
+)
 def test_other_regular_expressions_are_refused_by_name_and_place(pattern: str, offset: int, what: str) -> None:
     with pytest.raises(TextError, match=what) as refusal:
         expression_of(pattern)
@@ -256,9 +313,21 @@ def test_every_rule_of_the_projects_sources() -> None:
     """Of no rows and of ordinary ones; as many rules as ever."""
     files = [file for file in (ROOT / "data_contracts").glob("*.yaml") if not file.name.startswith("results_")]
     assert {file.stem: count_of(load_contract(file)) for file in files} == {
-        "closes": 11, "cluster": 12, "detections": 6, "feeds": 7, "flights": 27, "linear_road": 12, "posts": 10,
-        "quotes": 11, "readings": 7, "retail": 9, "rumor": 24, "shipments": 11, "stock": 15, "trades": 6,
-    }  # fmt: skip
+        "closes": 11,
+        "cluster": 12,
+        "detections": 6,
+        "feeds": 7,
+        "flights": 27,
+        "linear_road": 12,
+        "posts": 10,
+        "quotes": 11,
+        "readings": 7,
+        "retail": 9,
+        "rumor": 24,
+        "shipments": 11,
+        "stock": 15,
+        "trades": 6,
+    }
 
 
 def count_of(contract: Contract) -> int:

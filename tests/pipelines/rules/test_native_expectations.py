@@ -61,8 +61,12 @@ def test_texts_that_are_no_utf_8_are_judged_by_their_bytes(texts: list[bytes], r
     raw = pa.array(texts, pa.binary())
     text = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
     table_of_texts = pa.table({"x": text, "n": list(range(len(texts)))})
-    every = [Rule("key", "unique", ("x",)), Rule("both", "unique", ("x", "n")), Rule("there", "not_null", ("x",)),
-             Rule("set", "in_set", ("x",), values=("\ufffd", "a"))]  # fmt: skip
+    every = [
+        Rule("key", "unique", ("x",)),
+        Rule("both", "unique", ("x", "n")),
+        Rule("there", "not_null", ("x",)),
+        Rule("set", "in_set", ("x",), values=("\ufffd", "a")),
+    ]
     every += [Rule(f"{n} at least", "length", ("x",), low=n) for n in (2, 3, 4)]
     lengths = [len(one.decode("utf-8", "replace")) for one in texts]
     broken = [repeated, 0, 0, len(texts) - 1, *(sum(length < n for length in lengths) for n in (2, 3, 4))]

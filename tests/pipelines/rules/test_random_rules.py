@@ -36,18 +36,60 @@ ROUNDS = DRAWS
 RULES, ROWS = 240, 64
 
 MOMENTS = [
-    datetime(1, 1, 1, tzinfo=UTC), datetime(1500, 2, 28, 23, 0, 0, 1, UTC), datetime(1582, 10, 10, 5, tzinfo=UTC),
-    datetime(1969, 12, 31, 23, 59, 59, 999999, UTC), datetime(2024, 2, 29, 12, tzinfo=UTC),
-    datetime(9999, 12, 31, 23, 59, 59, 999999, UTC), None,
-]  # fmt: skip
+    datetime(1, 1, 1, tzinfo=UTC),
+    datetime(1500, 2, 28, 23, 0, 0, 1, UTC),
+    datetime(1582, 10, 10, 5, tzinfo=UTC),
+    datetime(1969, 12, 31, 23, 59, 59, 999999, UTC),
+    datetime(2024, 2, 29, 12, tzinfo=UTC),
+    datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+    None,
+]
 DAYS = [date(1, 1, 1), date(1500, 2, 28), date(1582, 10, 10), date(1970, 1, 1), date(2024, 2, 29), None]
 TEXTS = [
-    "", "a", "A", "ab", "b1", "N123", "straße", "STRASSE", "\u0130", "\u0131", "\u01c6", "\ufb01",
-     "Σίσυφος", "é", "e\u0301", "\U0001f600x", "a b", "\u00a0", "a\n", "a\r", "\x0b", "a\u2028", "[", "a-b", "x\x00y",
+    "",
+    "a",
+    "A",
+    "ab",
+    "b1",
+    "N123",
+    "straße",
+    "STRASSE",
+    "\u0130",
+    "\u0131",
+    "\u01c6",
+    "\ufb01",
+    "Σίσυφος",
+    "é",
+    "e\u0301",
+    "\U0001f600x",
+    "a b",
+    "\u00a0",
+    "a\n",
+    "a\r",
+    "\x0b",
+    "a\u2028",
+    "[",
+    "a-b",
+    "x\x00y",
     None,
-]  # fmt: skip
-REALS = [0.0, -0.0, 0.1, 0.3, 1.5, -3.0, 300.0, 1e300, -1e308, 5e-324, 2.0**53, float("inf"), -float("inf"),
-         float("nan"), None]  # fmt: skip
+]
+REALS = [
+    0.0,
+    -0.0,
+    0.1,
+    0.3,
+    1.5,
+    -3.0,
+    300.0,
+    1e300,
+    -1e308,
+    5e-324,
+    2.0**53,
+    float("inf"),
+    -float("inf"),
+    float("nan"),
+    None,
+]
 FLOATS = [0.0, -0.0, 0.1, 0.5, 0.25, -2.5, 16777216.0, 3e38, 1e-45, float("inf"), float("nan"), None]
 
 
@@ -86,7 +128,7 @@ COLUMNS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "d": ("date", pa.date32(), DAYS),
     "at": ("timestamp", pa.timestamp("us", "UTC"), MOMENTS),
     "bt": ("timestamp", pa.timestamp("us", "UTC"), [*MOMENTS[:5], None]),
-}  # fmt: skip
+}
 ITEMS = [[], ["a"], ["a", "a"], ["a", None], [None, None], [None], ["a", "A", "ß"], ["", " "], ["é", "e\u0301"]]
 LISTS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "w": ("array<string>", pa.list_(pa.string()), ITEMS),
@@ -95,15 +137,62 @@ LISTS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
 NUMBERS = "xyfgtnhjk"
 DECIMALS = ("m0", "m1", "m2", "m3", "m4", "m5", "m6")
 WHOLE_LITERALS = [
-    "0", "1", "2", "3", "7", "128", "300", "2147483647", "2147483648", "9007199254740993", "99999999999999999",
-]  # fmt: skip
+    "0",
+    "1",
+    "2",
+    "3",
+    "7",
+    "128",
+    "300",
+    "2147483647",
+    "2147483648",
+    "9007199254740993",
+    "99999999999999999",
+]
 REAL_LITERALS = ["0.1", "0.3", "0.5", "1.5", "2.0", "0.0", "1e300", "0.30000000000000004"]
 PATTERNS = (
-    "a", "^a", "a$", "^$", "^[a-z]+$", "^N[0-9]{1,5}$", r"\d", r"\s", r"\S", r"^\w+$", r"\W", ".", "^.{2}$", "(a|b)+1?",
-    r"\[", "[^a]", "a?b*", "x{0,2}$", "^(?:a|ab)(?:1|b)?$", r"[\w.-]+", "ß", "[é]", "^.$", "(a*)*b", "(|a)+b", "(?i)A",
-    "(?s)^.*$", "(?s)a.b", "(?s).$", "(?s)a|.",
-    r"\bb", "[a[b]]", "a++", "(?=a)", r"\p{L}", "[a-z&&[^b]]", r"(a)\1", r"\x41", r"\h", "(?u)\\w", "^\\D*?$",
-)  # fmt: skip
+    "a",
+    "^a",
+    "a$",
+    "^$",
+    "^[a-z]+$",
+    "^N[0-9]{1,5}$",
+    r"\d",
+    r"\s",
+    r"\S",
+    r"^\w+$",
+    r"\W",
+    ".",
+    "^.{2}$",
+    "(a|b)+1?",
+    r"\[",
+    "[^a]",
+    "a?b*",
+    "x{0,2}$",
+    "^(?:a|ab)(?:1|b)?$",
+    r"[\w.-]+",
+    "ß",
+    "[é]",
+    "^.$",
+    "(a*)*b",
+    "(|a)+b",
+    "(?i)A",
+    "(?s)^.*$",
+    "(?s)a.b",
+    "(?s).$",
+    "(?s)a|.",
+    r"\bb",
+    "[a[b]]",
+    "a++",
+    "(?=a)",
+    r"\p{L}",
+    "[a-z&&[^b]]",
+    r"(a)\1",
+    r"\x41",
+    r"\h",
+    "(?u)\\w",
+    "^\\D*?$",
+)
 
 
 KINDS = ("row", "range", "in_set", "not_missing", "multiple", "pattern", "length", "items", "distinct_items")

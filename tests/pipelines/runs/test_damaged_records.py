@@ -120,9 +120,7 @@ def test_notes_that_claim_nothing_known(lake: tuple[Signals, Run]) -> None:
 
 
 @pytest.mark.parametrize("column", ["run_id", "stage", "status", "pattern", "finished_at", "staged_version"])
-def test_values_that_are_null(
-    lake: tuple[Signals, Run], column: str, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
+def test_values_that_are_null(lake: tuple[Signals, Run], column: str, capsys: pytest.CaptureFixture[str]) -> None:
     source, run = lake
     times = {"started_at": None, "seconds": None} if column == "finished_at" else {}
     alter(source, of_stage("compute", **{column: None}, **times))

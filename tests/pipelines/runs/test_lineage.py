@@ -68,20 +68,32 @@ def test_each_stage_has_a_start_and_an_end(emitted: list[dict[str, Any]]) -> Non
         assert start.job.namespace == "trendlake"
     assert len({start.run.runId for start, _ in pairs}) == len(pairs)
     assert {job.name for _, end in pairs for job in [end.job]} == {
-        "flights.ingest", *(f"test_pattern.{step}" for step in STEPS)
-    }  # fmt: skip
+        "flights.ingest",
+        *(f"test_pattern.{step}" for step in STEPS),
+    }
 
 
-def test_events_say_what_the_run_record_says(
-    emitted: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
-) -> None:  # fmt: skip
+def test_events_say_what_the_run_record_says(emitted: list[dict[str, Any]], rows: dict[tuple[str, str], Row]) -> None:
     """Every stage of every run has its events, with its numbers, its interval and the time it took."""
     end_of = ends(emitted)
     assert set(end_of) == {key for key in rows if key[0] in RUNS or key[1] == "flights.ingest"}
     for key, event in end_of.items():
         facts, row = event["run"]["facets"]["trendlake_run"], rows[key]
-        for name in ("run_id", "pattern", "stage", "source", "plan_hash", "source_version", "results_version",
-                     "rows_in", "rows_out", "rows_quarantined", "rows_inserted", "windows", "seconds"):  # fmt: skip
+        for name in (
+            "run_id",
+            "pattern",
+            "stage",
+            "source",
+            "plan_hash",
+            "source_version",
+            "results_version",
+            "rows_in",
+            "rows_out",
+            "rows_quarantined",
+            "rows_inserted",
+            "windows",
+            "seconds",
+        ):
             assert facts.get(name) == row[name], (key, name)
     interval = end_of["one", "test_pattern.compute"]["run"]["facets"]["nominalTime"]
     assert interval["nominalStartTime"] == "2013-03-01T00:00:00+00:00"
@@ -108,9 +120,7 @@ def test_datasets_have_the_versions_of_the_run_record(
         written = facet(end_of[key], "outputs", "outputStatistics")["rowCount"]
         assert written == row["rows_inserted"] + row["rows_updated"] > 0
     columns = {item["name"]: item["type"] for item in output["facets"]["schema"]["fields"]}
-    assert (columns["carrier"], columns["window_end"], columns["snowballs"]) == (
-        "string", "timestamp", "decimal(38,0)",
-    )  # fmt: skip
+    assert (columns["carrier"], columns["window_end"], columns["snowballs"]) == ("string", "timestamp", "decimal(38,0)")
 
 
 def of(table: dict[str, Any]) -> tuple[str, str]:

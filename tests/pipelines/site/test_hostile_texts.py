@@ -51,15 +51,28 @@ select: contiguous
 within: 1 minute
 """
 RULE = {
-    "name": "no <img> of 'x'", "description": HOSTILE[0], "type": "custom", "engine": "trendlake",
-    "implementation": "note IS NULL OR note <> '<script>pwned()</script>'", "dimension": "conformity",
-}  # fmt: skip
-VALUES = {"name": "known", "metric": "invalidValues", "mustBe": 0, "dimension": "conformity",
-          "arguments": {"validValues": ["<img> of 'x'", *HOSTILE]}}  # fmt: skip
+    "name": "no <img> of 'x'",
+    "description": HOSTILE[0],
+    "type": "custom",
+    "engine": "trendlake",
+    "implementation": "note IS NULL OR note <> '<script>pwned()</script>'",
+    "dimension": "conformity",
+}
+VALUES = {
+    "name": "known",
+    "metric": "invalidValues",
+    "mustBe": 0,
+    "dimension": "conformity",
+    "arguments": {"validValues": ["<img> of 'x'", *HOSTILE]},
+}
 EXPECTED = {
-    "name": "as <b>expected</b>", "description": HOSTILE[3], "type": "custom", "engine": "trendlake",
-    "implementation": "lowest <> 99 OR window_start IS NOT NULL", "dimension": "conformity",
-}  # fmt: skip
+    "name": "as <b>expected</b>",
+    "description": HOSTILE[3],
+    "type": "custom",
+    "engine": "trendlake",
+    "implementation": "lowest <> 99 OR window_start IS NOT NULL",
+    "dimension": "conformity",
+}
 
 
 def visible(text: str) -> str:

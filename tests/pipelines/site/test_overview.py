@@ -46,9 +46,20 @@ def pattern(group_by: tuple[str, ...], returns: dict[str, str]) -> PatternFacts:
 def run(days: int, windows: int) -> RunFacts:
     stage = StageFacts("compute", "succeeded", 1.0, None, 1, 1, 0, windows, None, None, None, None, 1)
     return RunFacts(
-        "r", "p", BASE + timedelta(days=1), BASE + timedelta(days=1 + days), "now", "s", 1, 1, None, None, None,
-        (stage,), (),
-    )  # fmt: skip
+        "r",
+        "p",
+        BASE + timedelta(days=1),
+        BASE + timedelta(days=1 + days),
+        "now",
+        "s",
+        1,
+        1,
+        None,
+        None,
+        None,
+        (stage,),
+        (),
+    )
 
 
 def groups(rng: random.Random, size: int) -> dict[str, pa.Array]:

@@ -49,8 +49,11 @@ def test_together_as_alone(
     }
     shown = {name: [run.run_id for run in facts.runs] for name, facts in together.items()}
     assert shown == {
-        "every": ["r4", "r8", "r7", "r6", "r5"], "even": ["r4", "r8", "r6", "r2", "r0"], "one": ["r4"], "none": [],
-    }  # fmt: skip
+        "every": ["r4", "r8", "r7", "r6", "r5"],
+        "even": ["r4", "r8", "r6", "r2", "r0"],
+        "one": ["r4"],
+        "none": [],
+    }
     for pattern, facts in together.items():
         assert (facts.total, facts.judged) == (len(PATTERNS[pattern]), min(JUDGED, len(PATTERNS[pattern])))
         checks = [[check.observed for check in run.checks] for run in facts.runs]

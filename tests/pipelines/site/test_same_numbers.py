@@ -274,8 +274,11 @@ def test_totals_are_the_same_everywhere(pages: Pages, name: str) -> None:
     groups = {row["company"] for row in shown["rows"] if "company" in row}
     if groups:
         assert run.figures["Groups"][0] == pattern.figures["Groups"][0] == str(len(groups))
-    unit = next(label for label in run.figures if label.endswith(("s", "stretches")) and label in
-                ("Windows", "Days", "Weeks", "2-week stretches"))  # fmt: skip
+    unit = next(
+        label
+        for label in run.figures
+        if label.endswith(("s", "stretches")) and label in ("Windows", "Days", "Weeks", "2-week stretches")
+    )
     counted = run.figures[unit]
     having = counted[1].split()[0] if len(counted) > 1 else counted[0]
     assert {having if having != "all" else counted[0]} == {pattern.figures[f"{unit} with results"][0]}

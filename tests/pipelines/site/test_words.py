@@ -29,16 +29,22 @@ FRESH = FreshFacts(SOURCE, oldest=7, newest=7, until=NIGHT, due=NIGHT + timedelt
         (replace(FRESH, held_back=True), "good", "Up to date"),
         (replace(FRESH, oldest=5), "warn", "2 versions behind"),
         (replace(FRESH, source=replace(SOURCE, version=8)), "warn", "1 version behind"),
-        (replace(FRESH, source=replace(SOURCE, newest_event=NIGHT + timedelta(days=3))), "warn",
-         "3 days of events not published"),
-        (replace(FRESH, source=replace(SOURCE, newest_event=NIGHT + timedelta(hours=30))), "warn",
-         "30 h of events not published"),
+        (
+            replace(FRESH, source=replace(SOURCE, newest_event=NIGHT + timedelta(days=3))),
+            "warn",
+            "3 days of events not published",
+        ),
+        (
+            replace(FRESH, source=replace(SOURCE, newest_event=NIGHT + timedelta(hours=30))),
+            "warn",
+            "30 h of events not published",
+        ),
         (replace(FRESH, other_form=True, oldest=5), "warn", "Pattern changed"),
         (replace(FRESH, source_tables=(None,)), "warn", "Source or results replaced"),
         (FreshFacts(SOURCE), "none", "Nothing published"),
         (FreshFacts(SourceFacts("flights")), "none", "No source yet"),
     ],
-)  # fmt: skip
+)
 def test_freshness_in_a_few_words(fresh: FreshFacts, state: str, said: str) -> None:
     """An open window is no delay; a window that is over and not published is one, and so is an older version."""
     shown = freshness_words(fresh)
@@ -66,10 +72,12 @@ def test_freshness_in_full() -> None:
         (FreshFacts(SOURCE), "run p"),
         (FRESH, None),
         (replace(FRESH, oldest=5, revised=False), None),
-        (replace(FRESH, lateness_seconds=86_400.0, source=replace(SOURCE, newest_event=NIGHT + timedelta(days=1))),
-         None),
+        (
+            replace(FRESH, lateness_seconds=86_400.0, source=replace(SOURCE, newest_event=NIGHT + timedelta(days=1))),
+            None,
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_command_that_brings_results_up_to_date(fresh: FreshFacts, command: str | None) -> None:
     """One for each state; none for a pattern that is never corrected, or that waits for late events."""
     note = freshness_words(replace(fresh, typed="p"))[2]
@@ -90,9 +98,7 @@ def test_patterns_whose_file_is_gone(tmp_path: Path) -> None:
     (project.patterns / "c.yaml").write_text("name: c\nrenamed_from: older\n")
     shown = {item.name: item for item in read_cards(places, project)}
     assert sorted(shown) == ["a", "c"]
-    assert (shown["a"].fresh, commands(shown["a"].fresh_note)) == (
-        "No pattern file", ["trendlake reset results/a"],
-    )  # fmt: skip
+    assert (shown["a"].fresh, commands(shown["a"].fresh_note)) == ("No pattern file", ["trendlake reset results/a"])
     assert shown["c"].fresh == "Up to date"
 
 

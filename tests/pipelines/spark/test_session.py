@@ -28,9 +28,7 @@ from tests.conftest import ROOT, SETTINGS
         ("/none", "there is no Java in /none"),
     ],
 )
-def test_no_java(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java_home: str | None, message: str
-) -> None:  # fmt: skip
+def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java_home: str | None, message: str) -> None:
     """One error with what to do, before Spark's scripts can fail."""
     monkeypatch.setattr("pipelines.project.shipped.CLONE", tmp_path / "no clone")
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -9,10 +9,22 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pipelines.spark.type_names import spark_name
 
 PLAIN = [
-    pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(),
-    pa.large_string(), pa.binary(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"),
-    pa.decimal128(38, 0), pa.decimal128(20, 2),
-]  # fmt: skip
+    pa.bool_(),
+    pa.int8(),
+    pa.int16(),
+    pa.int32(),
+    pa.int64(),
+    pa.float32(),
+    pa.float64(),
+    pa.string(),
+    pa.large_string(),
+    pa.binary(),
+    pa.date32(),
+    pa.timestamp("us"),
+    pa.timestamp("us", "UTC"),
+    pa.decimal128(38, 0),
+    pa.decimal128(20, 2),
+]
 NESTED = [pa.list_(pa.string()), pa.list_(pa.struct([("a", pa.int64()), ("b", pa.list_(pa.float64()))]))]
 
 

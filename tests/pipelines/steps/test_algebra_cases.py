@@ -66,11 +66,7 @@ REVISED = (
 
 
 @pytest.mark.more_in_chaos
-@pytest.mark.parametrize(
-    "case",
-    [case for case in CASES if CHAOS or case.name in REVISED],
-    ids=lambda case: case.name,
-)
+@pytest.mark.parametrize("case", [case for case in CASES if CHAOS or case.name in REVISED], ids=lambda case: case.name)
 def test_revised(spark: SparkSession, lake: Project, case: Case) -> None:
     """Every second event comes after the run: a revision gives the expected rows. When these events go again, another
     gives the rows of the first run."""

@@ -46,8 +46,10 @@ def test_the_run_ids_of_chunks() -> None:
     """Each chunk has its own, in one second too, and in the first year; those of whole seconds are as ever."""
     assert Chunk(0, DAY).run_id == "backfill_19700101T000000_19700102T000000"
     ids = {chunk.run_id for chunk in chunks(Windows(1, 1), 0, 3, 1, newest_first=False)}
-    assert ids == {f"backfill_19700101T000000{a}_19700101T000000{b}" for a, b in [
-        ("", ".000001"), (".000001", ".000002"), (".000002", ".000003")]}  # fmt: skip
+    assert ids == {
+        f"backfill_19700101T000000{a}_19700101T000000{b}"
+        for a, b in [("", ".000001"), (".000001", ".000002"), (".000002", ".000003")]
+    }
     assert Chunk(BEGINNING, BEGINNING + DAY).run_id == "backfill_00010101T000000_00010102T000000"
 
 
@@ -95,8 +97,9 @@ def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
     *again, total = json.loads(json_text(list(run_backfill(place, lake.spark, *words, False)), None))
     assert [part["publication"] is None for part in again] == [True, False]
     assert [(part["chunk"], part["of"], part["from"], part["to"]) for part in again] == [
-        (1, 2, "2013-01-04T00:00:00Z", "2013-01-07T00:00:00Z"), (2, 2, "2013-01-01T00:00:00Z", "2013-01-04T00:00:00Z"),
-    ]  # fmt: skip
+        (1, 2, "2013-01-04T00:00:00Z", "2013-01-07T00:00:00Z"),
+        (2, 2, "2013-01-01T00:00:00Z", "2013-01-04T00:00:00Z"),
+    ]
     assert again[1]["publication"]["run_id"] == again[1]["run_id"]
     assert (total["computed"], total["done_before"]) == (1, 1)
     published = answers(lake.results(whole), whole)

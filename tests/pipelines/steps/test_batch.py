@@ -74,12 +74,14 @@ def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     lake = Lake(spark, own, Profile(master="local[2]", limits=Limits(driver_rows=1)))
     rows = [
         flight(
-            100 * day + n, f"2013-03-{day:02d}T{6 + n % 12:02d}:{n:02d}:00",
-            carrier="AU"[n % 2] + "A", dep_delay=float(n * 7 % 31),
+            100 * day + n,
+            f"2013-03-{day:02d}T{6 + n % 12:02d}:{n:02d}:00",
+            carrier="AU"[n % 2] + "A",
+            dep_delay=float(n * 7 % 31),
         )
         for day in (1, 2, 3)
         for n in range(40)
-    ]  # fmt: skip
+    ]
     broken = [flight(900, "2013-03-01T07:00:00", arr_time=None), flight(901, "2013-03-02T08:00:00", tailnum="X")]
     lake.append([*rows, *broken])
     return lake
@@ -162,9 +164,7 @@ def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monke
     assert len(feed(lake, "by_day")) > 2
 
 
-def test_few_events_are_computed_in_this_process(
-    lake: Lake, alone: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_few_events_are_computed_in_this_process(lake: Lake, alone: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the rows and records of a run on Spark, though some events break the contract; by no Spark job."""
     names = ["pairs", "by_hours", "by_day", "busy_by_day"]
     monkeypatch.setattr(computation, "distribute", None)
@@ -185,9 +185,13 @@ def test_a_member_that_fails_stops_no_other(lake: Lake) -> None:
     members = [Member(name, run) for name, run in together.items()]
     steps = [(step, member.name) for step, member in run_batch(lake.spark, [wrong, *members])]
     assert steps == [
-        ("check_source", "too_large"), ("check_source", "by_day"), ("compute", "too_large"), ("compute", "by_day"),
-        ("check_results", "by_day"), ("publish", "by_day"),
-    ]  # fmt: skip
+        ("check_source", "too_large"),
+        ("check_source", "by_day"),
+        ("compute", "too_large"),
+        ("compute", "by_day"),
+        ("check_results", "by_day"),
+        ("publish", "by_day"),
+    ]
     by_name = {member.name: member for member in members}
     assert isinstance(by_name["too_large"].error, ShardTooLargeError)
     assert isinstance(by_name["busy_too_large"].error, UpstreamFailedError)

@@ -46,10 +46,18 @@ TIMES = (BEGINNING, BEGINNING + 1, 0, 1, END - 1, END)
 
 def event(number: int, time: int) -> dict[str, Any]:
     return {
-        "event_id": f"e{number}", "event_time": time, "event_type": "A", "place": "n", "price": 9 - number,
-        "remark": None, "level": None, "rate": None, "account": None, "day": None,
+        "event_id": f"e{number}",
+        "event_time": time,
+        "event_type": "A",
+        "place": "n",
+        "price": 9 - number,
+        "remark": None,
+        "level": None,
+        "rate": None,
+        "account": None,
+        "day": None,
         "document": "<item><key>k</key></item>",
-    }  # fmt: skip
+    }
 
 
 def far(spark: SparkSession, folder: Path, text: str, profile: Profile = IN_DRIVER) -> Signals:

@@ -324,8 +324,16 @@ def test_poisoned_rows(spark: SparkSession, tmp_path: Path) -> None:
     keys of 300,000 characters, the first and the last moment there is: all are counted as the engine counts them, in
     runs and revisions, and spoil no other row."""
     lake = signals(spark, tmp_path / "project", PATTERNS["plain"], LOOSE, profile=IN_WORKERS)
-    schema = pa.schema([("event_id", "string"), ("event_time", pa.timestamp("us", "UTC")), ("event_type", "string"),
-                        ("place", "string"), ("price", "float64"), ("remark", "string")])  # fmt: skip
+    schema = pa.schema(
+        [
+            ("event_id", "string"),
+            ("event_time", pa.timestamp("us", "UTC")),
+            ("event_type", "string"),
+            ("place", "string"),
+            ("price", "float64"),
+            ("remark", "string"),
+        ]
+    )
 
     def insert(rows: list[dict[str, Any]]) -> None:
         frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema))

@@ -94,7 +94,9 @@ def test_every_kind_reads_and_revises_them(spark: SparkSession, tmp_path: Path, 
     revise(renamed(run, "revision"))
     agree(lake, run)
     replayed(lake, run)
-    kinds = {field.name: field.dataType.simpleString() for field in lake.spark.read.format("delta").load(
-        lake.warehouse.results(run.name)).schema.fields}  # fmt: skip
+    kinds = {
+        field.name: field.dataType.simpleString()
+        for field in lake.spark.read.format("delta").load(lake.warehouse.results(run.name)).schema.fields
+    }
     ids = {"end_event": "bigint", "first": "bigint"}
     assert all(kinds[name] == kind for name, kind in ids.items() if name in kinds and run.plan.kind != "trends")

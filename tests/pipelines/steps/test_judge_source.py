@@ -66,9 +66,10 @@ def judged(lake: Lake, runs: Sequence[Run]) -> dict[str, tuple[Judgement, list[A
 FAULTS: dict[str, tuple[Sequence[int], Sequence[tuple[int, int]]]] = {
     "bad rows in one range": ([3, 33], []),
     "bad rows, some without a time, and repeated keys": (
-        range(3, 120, 11), [(3, 9), (8, 3), (14, 4), (20, 4), (26, 4)],
+        range(3, 120, 11),
+        [(3, 9), (8, 3), (14, 4), (20, 4), (26, 4)],
     ),
-}  # fmt: skip
+}
 """What `drawn` is given. Keys are repeated within a range, across two, and by rows of no range."""
 
 

@@ -49,7 +49,7 @@ def forget(lake: Lake, condition: str) -> None:
 
 def test_matches_are_published_once_and_taken_back(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
+) -> None:
     """Rows with lists and measures; the same run again is quiet; a flight that goes takes its matches with it."""
     delays = {1: 10.0, 2: 20.0, 3: 30.0, 4: 25.0, 5: 40.0}
     lake.deliver(leg(n, f"01T{7 + n:02d}:00:00", "N10", delay) for n, delay in delays.items())
@@ -84,7 +84,7 @@ def test_matches_are_published_once_and_taken_back(
 
 def test_events_of_the_algebra_are_published_and_taken_back(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
+) -> None:
     """Rows told apart by all that they say, with names that other kinds have for other things; a flight that goes
     takes its rows with it, and lets others come."""
     delays = {1: 10.0, 2: 20.0, 3: 30.0, 4: 25.0, 5: 40.0}
@@ -128,9 +128,7 @@ def test_events_of_the_algebra_are_published_and_taken_back(
 def pairs_of(lake: Lake, run: Run) -> dict[tuple[int, int], tuple[float, int]]:
     """The rows of `LEGS`: by the numbers of the first leg and the last, the gain and how many legs."""
     rows = published(lake, run)
-    pairs = {
-        (int(row["window_start"][3:]), int(row["match_id"][3:])): (row["gain"], row["legs"]) for row in rows
-    }  # fmt: skip
+    pairs = {(int(row["window_start"][3:]), int(row["match_id"][3:])): (row["gain"], row["legs"]) for row in rows}
     assert len(pairs) == len(rows)
     return pairs
 
@@ -140,10 +138,15 @@ def test_absence_waits_until_time_has_come(lake: Lake, tmp_path: Path) -> None:
     """A row that says that nothing came is there once the data has reached the end of its window, whichever run comes
     by then; a flight that does come later takes it back. Registers that are NULL are equal."""
     lake.deliver(
-        [leg(1, "01T12:00:00", "N10", 90.0), leg(2, "01T13:00:00", "N20", 70.0), leg(3, "01T15:00:00", "N20", 0.0),
-         leg(4, "01T17:00:00", "N30", 80.0), leg(5, "01T19:00:00", "N40", 0.0)],
+        [
+            leg(1, "01T12:00:00", "N10", 90.0),
+            leg(2, "01T13:00:00", "N20", 70.0),
+            leg(3, "01T15:00:00", "N20", 0.0),
+            leg(4, "01T17:00:00", "N30", 80.0),
+            leg(5, "01T19:00:00", "N40", 0.0),
+        ],
         feed="first",
-    )  # fmt: skip
+    )
     path = pattern_file(lake, GROUNDED)
     first = lake.run(path, "2013-03-01", "2013-03-02", "r1")
     assert changes(all_steps(first)) == (1, 0, 0)

@@ -42,9 +42,13 @@ within: 1 day
 def insert(lake: Signals, prices: dict[int, int]) -> None:
     times = [START_US + number * 3_600_000_000 for number in prices]
     values = {
-        "event_id": [f"e{number}" for number in prices], "event_time": times, "event_type": ["A"] * len(times),
-        "place": ["n"] * len(times), "price": list(prices.values()), "remark": ["r"] * len(times),
-    }  # fmt: skip
+        "event_id": [f"e{number}" for number in prices],
+        "event_time": times,
+        "event_type": ["A"] * len(times),
+        "place": ["n"] * len(times),
+        "price": list(prices.values()),
+        "remark": ["r"] * len(times),
+    }
     table = pa.table(
         {field.name: pa.array(values.get(field.name, [None] * len(times)), field.type) for field in SCHEMA}
     )

@@ -30,11 +30,14 @@ def snowballs(day: int, legs: int, carrier: str | None = "UA", first: int = 0) -
     """`legs` flights of one aircraft, each later than the one before: 2^legs - 1 trends."""
     return [
         flight(
-            1000 * day + first + leg, f"2013-03-{day:02d}T{8 + leg:02d}:00:00",
-            carrier=carrier, tailnum=f"N{carrier or 'XX'}", dep_delay=10.0 + leg,
+            1000 * day + first + leg,
+            f"2013-03-{day:02d}T{8 + leg:02d}:00:00",
+            carrier=carrier,
+            tailnum=f"N{carrier or 'XX'}",
+            dep_delay=10.0 + leg,
         )
         for leg in range(legs)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture(params=["files", "MERGE"])

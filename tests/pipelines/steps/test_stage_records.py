@@ -190,9 +190,7 @@ def unsupported(*arguments: object) -> Any:
     raise LocalUnsupportedError("for the test")
 
 
-def test_records_of_an_earlier_version(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_records_of_an_earlier_version(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table without the new columns opens; a run that it tells of is made anew, as nobody knows what it was made
     for."""
     lake = signals(spark, tmp_path / "p", PLAIN)

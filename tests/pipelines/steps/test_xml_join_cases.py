@@ -41,8 +41,13 @@ def test_case(lake: DocumentLake, case: dict[str, Any]) -> None:
     """Published rows, quarantined documents, and the changes that each revision publishes."""
     name = case["name"].replace("-", "_")
     documents = in_micros(case["documents"])
-    times = [one["time"] for one in (*documents, *(one for step in case.get("revisions", ())
-                                                   for one in in_micros(step.get("upsert", ()))))]  # fmt: skip
+    times = [
+        one["time"]
+        for one in (
+            *documents,
+            *(one for step in case.get("revisions", ()) for one in in_micros(step.get("upsert", ()))),
+        )
+    ]
     lake.append(name, documents)
     path = lake.pattern(f"{name}_answers", name, {"name": name, **case["query"]})
     run = lake.run(str(path), min(times) - 1, max(times) + 86_400_000_000, f"run {name}")

@@ -95,9 +95,7 @@ def wanted(documents: Documents, query: Mapping[str, Any] = ASKED) -> Rows:
 def plain(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """Rows as the enumeration writes them: times in microseconds, nothing of who has computed them."""
     left_out = ("answer_id", "plan_hash", "source_version", "run_id", "computed_at")
-    return {
-        tuple(sorted((name, micros(cell)) for name, cell in row.items() if name not in left_out)) for row in rows
-    }  # fmt: skip
+    return {tuple(sorted((name, micros(cell)) for name, cell in row.items() if name not in left_out)) for row in rows}
 
 
 def micros(cell: Any) -> Any:

@@ -188,9 +188,10 @@ class Query:
             for name, value in aggregates:
                 given = self.kind(
                     value,
-                    lambda decorator, n: s_stream.kinds[n] if decorator == "$2"
-                    else r_stream.kinds[n] if decorator == "$1" else now[n],
-                )  # fmt: skip
+                    lambda decorator, n: (
+                        s_stream.kinds[n] if decorator == "$2" else r_stream.kinds[n] if decorator == "$1" else now[n]
+                    ),
+                )
                 now[name] = wider(now[name], given)
         moved = renamed(r_stream.kinds, s_stream.kinds)
         kinds = {moved[n]: now[n] if n not in s_stream.kinds else k for n, k in r_stream.kinds.items()}
@@ -204,23 +205,34 @@ class Query:
             while alive:
                 longer = set()
                 for end, values in alive:
-                    for step in self._steps(r, r_stream, end, dict(zip(names, values, strict=True)), s_stream, p, q,
-                                            aggregates, now):  # fmt: skip
+                    for step in self._steps(
+                        r, r_stream, end, dict(zip(names, values, strict=True)), s_stream, p, q, aggregates, now
+                    ):
                         longer.add(step)
                 for end, values in longer:
                     current = dict(zip(names, values, strict=True))
                     own = (first[n] if n in s_stream.kinds else current[n] for n in names)
-                    last = (int(current[n]) if k is int and now[n] is float and current[n] is not None else current[n]
-                            for n, k in s_stream.kinds.items())  # fmt: skip
+                    last = (
+                        int(current[n]) if k is int and now[n] is float and current[n] is not None else current[n]
+                        for n, k in s_stream.kinds.items()
+                    )
                     result.add((r[0], r[1], end, (*own, *last)))
                 alive = longer - known
                 known |= longer
         return result
 
     def _steps(
-        self, r: Event, r_stream: Stream, end: int, now: dict[str, Any], s_stream: Stream, p: Evaluate, q: Evaluate,
-        aggregates: Sequence[tuple[str, Evaluate]], kinds: Mapping[str, type],
-    ) -> Iterable[tuple[int, tuple[Any, ...]]]:  # fmt: skip
+        self,
+        r: Event,
+        r_stream: Stream,
+        end: int,
+        now: dict[str, Any],
+        s_stream: Stream,
+        p: Evaluate,
+        q: Evaluate,
+        aggregates: Sequence[tuple[str, Evaluate]],
+        kinds: Mapping[str, type],
+    ) -> Iterable[tuple[int, tuple[Any, ...]]]:
         """The instances one step longer: their end and values."""
 
         def scope_of(s: Event) -> Callable[[str | None, str], Value]:

@@ -229,9 +229,7 @@ class Evaluation:
                     continue
                 scopes = {
                     second: self.scope(
-                        dict.fromkeys(left.names, now),
-                        {"$1": first, "$": now, "$2": second},
-                        moment - first.start,
+                        dict.fromkeys(left.names, now), {"$1": first, "$": now, "$2": second}, moment - first.start
                     )
                     for second in seconds
                     if now.end < second.start

@@ -99,9 +99,7 @@ def read(query: Mapping[str, Any]) -> Query:
         raise OutsideLanguageError(f"{select}, {output}")
     measures = {name: _expression(text) for name, text in (query.get("return") or {}).items()}
     within = parse.parse_duration(query["within"])
-    return Query(
-        parts, negated, conditions, ruled_out, shared, scoped, possible, measures, within, select, output
-    )  # fmt: skip
+    return Query(parts, negated, conditions, ruled_out, shared, scoped, possible, measures, within, select, output)
 
 
 def _expression(text: str) -> s.Expr:

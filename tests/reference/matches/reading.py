@@ -23,9 +23,7 @@ def holds(expression: s.Expr, bound: Bound, kleene: set[str], now: Mapping[str, 
     )
 
 
-def _choices(
-    expression: s.Expr, bound: Bound, kleene: set[str], now: Mapping[str, int]
-) -> Iterator[dict[str, int]]:  # fmt: skip
+def _choices(expression: s.Expr, bound: Bound, kleene: set[str], now: Mapping[str, int]) -> Iterator[dict[str, int]]:
     ranges: dict[str, range] = {}
     styles: dict[str, set[bool]] = {}
     for read in s.attributes(expression):

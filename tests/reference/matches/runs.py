@@ -34,11 +34,7 @@ class Run:
 
 
 def reference(
-    query: Mapping[str, Any],
-    rows: Iterable[Mapping[str, Any]],
-    *,
-    sequence: str | None = None,
-    limit: int = LIMIT,
+    query: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], *, sequence: str | None = None, limit: int = LIMIT
 ) -> list[dict[str, Any]]:
     """Rows: `start` and `end` (microseconds), for each variable the ids of its events, measures. In no order.
 

@@ -79,8 +79,7 @@ def test_three_valued_logic(text: str, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["e.t < 1", "e.t = 1", "e.i AND TRUE", "e.t + 1", "abs(e.t)", "hour(e.t)", "sqrt(e.i)", "abs(1, 2)"],
+    "text", ["e.t < 1", "e.t = 1", "e.i AND TRUE", "e.t + 1", "abs(e.t)", "hour(e.t)", "sqrt(e.i)", "abs(1, 2)"]
 )
 def test_refused(text: str) -> None:
     """What has no meaning is refused, never guessed."""

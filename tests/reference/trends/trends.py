@@ -30,11 +30,7 @@ Follows: TypeAlias = frozenset[tuple[s.Atom, s.Atom]]
 
 
 def reference(
-    query: Mapping[str, Any],
-    rows: Iterable[Mapping[str, Any]],
-    *,
-    sequence: str | None = None,
-    limit: int = LIMIT,
+    query: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], *, sequence: str | None = None, limit: int = LIMIT
 ) -> list[dict[str, Any]]:
     """Result rows: group columns, `window_start`, `window_end` (microseconds), measures, `_log10` companions.
 

@@ -20,8 +20,13 @@ _PIECES = re.compile(
     rf"\s*(\"[^\"]*\"|'[^']*'|\d+\.?\d*|\.\d+|//|!=|<=|>=|\${_WORD}|(?:{_WORD}|\*):(?:{_WORD})|{_WORD}|[-/@\[\]().,=<>*])"
 )
 COMPARE = {
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 @cache
