@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -23,7 +23,7 @@ from pipelines.spark.jvm import DELTA_LOG, java_class
 
 HISTORY = 100
 """Commits looked back; a token is looked for right after its commit."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Commit:
     in_history: bool = True
     """Whether the commit is the one looked for."""
     at: datetime | None = None
-    """When it was made, UTC."""
+    """When it was made, UTC: never before the commit that it follows, whatever the writer's clock said."""
 
     def metric(self, name: str) -> int:
         return int(self.metrics.get(name, 0))
@@ -55,38 +55,53 @@ class Commit:
         return inserted, updated, deleted
 
 
-def commit_token(run_id: str, stage: str, **facts: Any) -> str:
-    """JSON that no other commit has: who writes, and facts about it."""
-    return json.dumps({"run_id": run_id, "stage": stage, **facts, "attempt": uuid.uuid4().hex})
+def commit_token(spark: SparkSession, path: str, run_id: str, stage: str, **facts: Any) -> str:
+    """JSON that no other commit has: who writes to the table at `path`, when (microseconds since the epoch, never
+    before the newest commit), and facts about it."""
+    now = (datetime.now(UTC) - EPOCH) // timedelta(microseconds=1)
+    newest = next(iter(recent_commits(spark, path, 1)), None)
+    if newest is not None and newest.at is not None:
+        now = max(now, (newest.at - EPOCH) // timedelta(microseconds=1))
+    return json.dumps({"run_id": run_id, "stage": stage, **facts, "at": now, "attempt": uuid.uuid4().hex})
 
 
 def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) -> list[Commit]:
     """The newest commits first; all that the log has where there is no `limit`. `note` is empty where a commit carries
-    none of ours. Read in this process where the table is on this machine's disk.
-
-    `at` is the in-commit timestamp, else the writer's own time in the log entry: unlike the times of the files, which
-    Delta takes for tables without in-commit timestamps, both are those of the original in a copy of the table.
-    """
+    none of ours. Read in this process where the table is on this machine's disk."""
     try:
         folder = folder_on_disk(spark, path)
         with local_errors():
-            return [_commit(folder, version) for version in logged_versions(folder)[:limit]]
+            return [commit_in_log(folder, version) for version in logged_versions(folder)[:limit]]
     except LocalUnsupportedError:
         return _commits_by_spark(spark, path, limit)
 
 
 @partial(cache_by_commit, versions=10_000)
-def _commit(folder: Path, version: int | None) -> Commit:
+def commit_in_log(folder: Path, version: int | None) -> Commit:
+    """What the log in `folder` says of a version."""
     assert version is not None
     info = commit_info(folder, version)
-    return Commit(
-        version,
-        info.get("operation", ""),
-        info.get("operationMetrics") or {},
-        _note(info.get("userMetadata")),
-        info.get("operationParameters") or {},
-        at=_moment(info.get("inCommitTimestamp", info.get("timestamp"))),
-    )
+    note = _note(info.get("userMetadata"))
+    metrics = {_METRICS.get(name, name): str(value) for name, value in (info.get("operationMetrics") or {}).items()}
+    parameters = info.get("operationParameters") or {}
+    return Commit(version, info.get("operation", ""), metrics, note, parameters, at=_moment(time_of(info)))
+
+
+_METRICS = {
+    f"num_target_rows_{what}": f"numTargetRows{what.title()}" for what in ("inserted", "updated", "deleted")
+} | {"num_added_rows": "numOutputRows"}
+"""Delta's names of what delta-rs counts."""
+
+
+def time_of(info: Mapping[str, Any]) -> int | None:
+    """When the commit was made that says `info` of itself, microseconds since the epoch: by our note, else the
+    in-commit timestamp, else the writer's clock. A copy of the table has all three; the times of its files, by which
+    Delta goes where there are no in-commit timestamps, are the copy's own."""
+    noted = _note(info.get("userMetadata")).get("at")
+    if isinstance(noted, int):
+        return noted
+    milliseconds = info.get("inCommitTimestamp", info.get("timestamp"))
+    return None if milliseconds is None else int(milliseconds) * 1000
 
 
 def known_commits(spark: SparkSession, path: str) -> list[Commit]:
@@ -94,18 +109,35 @@ def known_commits(spark: SparkSession, path: str) -> list[Commit]:
     return recent_commits(spark, path, limit=None)
 
 
+def times_in_order(commits: Sequence[Commit]) -> Iterator[tuple[int, datetime]]:
+    """Versions of `commits` (all that the log has, the newest first) with the time from which on each was the newest, in
+    their order: a writer whose clock is behind comes after the one before."""
+    latest: datetime | None = None
+    for commit in reversed(commits):
+        if commit.at is not None:
+            latest = commit.at if latest is None else max(latest, commit.at)
+            yield commit.version, latest
+
+
 def _commits_by_spark(spark: SparkSession, path: str, limit: int | None) -> list[Commit]:
     rows, time = DeltaTable.forPath(spark, path).history(limit), sf.unix_millis("timestamp")
     return [
-        Commit(row[0], row[1], row[2] or {}, _note(row[3]), row[4] or {}, at=_moment(row[5]))
+        Commit(
+            row[0],
+            row[1],
+            row[2] or {},
+            _note(row[3]),
+            row[4] or {},
+            at=_moment(time_of({"userMetadata": row[3], "timestamp": row[5]})),
+        )
         for row in rows.select(
             "version", "operation", "operationMetrics", "userMetadata", "operationParameters", time
         ).collect()
     ]
 
 
-def _moment(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else EPOCH + timedelta(microseconds=micros)
 
 
 def find_commit(spark: SparkSession, path: str, token: str) -> Commit:

@@ -20,11 +20,12 @@ from pipelines.errors import LocalUnsupportedError
 FEED_ON = "delta.enableChangeDataFeed"
 PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
 """A file in the table's folder, under the name that the log gives it."""
-PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", "inCommitTimestamp", "invariants"}
-"""Features of Delta's protocol for writers that ask nothing of the files of a table whose columns are all as they are;
-that it takes no removals, and when a commit was made, Delta itself sees to."""
+PLAIN_WRITES = {"appendOnly", "changeDataFeed", "invariants"}
+"""Features of Delta's protocol for writers that delta-rs has, and that ask nothing of the rows where no column states
+an invariant."""
 FEATURES = 7
 """The version of Delta's protocol for writers from which on a table names its features."""
+COMPUTED, CONSTRAINT = "delta.generationExpression", "delta.constraints."
 INVARIANT = "delta.invariants"
 
 
@@ -43,22 +44,22 @@ def has_feed(table: DeltaTable) -> bool:
 
 
 def takes_changes(table: DeltaTable) -> bool:
-    """Whether who writes a commit to a table that `takes_appends` need know no more than that its changes are told in
-    the feed."""
-    return has_feed(table) and table.protocol().min_writer_version == FEATURES
+    """Whether the changes of a table that `takes_appends` are told in the feed."""
+    return has_feed(table)
 
 
 def takes_appends(table: DeltaTable) -> bool:
-    """Whether rows may be added by who knows nothing else of the table. Delta's protocol, "Writer Version
-    Requirements": before version 3 a writer must know `appendOnly`, which forbids no append, and the invariants of
-    columns."""
-    schema = table.schema()
-    if any(not field.nullable for field in schema.fields) or INVARIANT in schema.to_json():
+    """Whether delta-rs writes to the table, and it asks nothing of its rows: it has no constraints, no columns that
+    are computed, none that must not be NULL. Delta's protocol, "Writer Version Requirements"."""
+    schema, about, protocol = table.schema(), table.metadata(), table.protocol()
+    words = schema.to_json()
+    if any(not field.nullable for field in schema.fields) or INVARIANT in words or COMPUTED in words:
         return False
-    protocol = table.protocol()
+    if any(name.startswith(CONSTRAINT) for name in about.configuration):
+        return False
     if protocol.min_writer_version == FEATURES:
         return set(protocol.writer_features or ()) <= PLAIN_WRITES
-    return bool(protocol.min_writer_version < 3)
+    return bool(protocol.min_writer_version <= 4)
 
 
 def arrow_schema(schema: StructType, names: Sequence[str]) -> pa.Schema:

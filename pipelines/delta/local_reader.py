@@ -55,13 +55,20 @@ class TableHere:
     row_count: int | None
     """As the log says it; None where it does not for each file."""
     writable: bool
-    """Whether who writes a commit need know no more than that its changes are told in the feed."""
+    """Whether rows may be changed here: it is `appendable`, and its changes are told in the feed."""
     appendable: bool
-    """Whether rows may be added by who knows nothing else; the change feed need not be on."""
+    """Whether rows may be added here; the change feed need not be on."""
     table_id: str
     """`metadata.id` of the version: that of another table, made in the place of one that was dropped, is another."""
     actions: pa.Table = field(compare=False, repr=False)
     """What the log says of each of `files`, as delta-rs's `get_add_actions`."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each of `files`."""
+        names, sizes = (self.actions[column].to_pylist() for column in ("path", "size_bytes"))
+        size_of = dict(zip(names, sizes, strict=True))
+        return {name: int(size_of[name] or 0) for name in self.files}
 
     def refuse_large(self) -> None:
         """Raises LocalUnsupportedError where the files are too large to be read here, however few their rows."""

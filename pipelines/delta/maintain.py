@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta.local_append import compacting_alone
 from pipelines.delta.tables import KEPT, Warehouse, exists, folder_of, on_disk, with_retries
+from pipelines.delta.write import compacting_alone
 from pipelines.project.table_names import QUARANTINE
 from pipelines.spark.identifiers import quoted
 

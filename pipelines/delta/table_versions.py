@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from pipelines.delta.commits import time_of
 from pipelines.delta.local_log import commit_actions, folder_on_disk, local_errors, opened
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import exists, latest_version, on_disk, read_at
@@ -126,8 +127,8 @@ def _changes_rows(action: Mapping[str, Any]) -> bool:
 
 def commit_time(spark: SparkSession, path: str, version: int) -> int | None:
     """When a version of the table at `path` was committed, microseconds since the epoch; None where its log no longer
-    tells. In-commit timestamps are preferred (Delta's protocol, "In-Commit Timestamps"), then the writer's own time in
-    the entry: both stay with a copy. Only where an entry has neither is it the time of its file."""
+    tells. By what the entry says of itself (`commits.time_of`), which stays with a copy; only where that says nothing
+    by the time of its file."""
     entry, folder = f"{version:020d}.json", on_disk(spark, path)
     if folder is None:
         return _commit_time_by_spark(spark, path, version, entry)
@@ -157,7 +158,5 @@ def _time_of(lines: Iterable[str]) -> int | None:
     """The time that an entry's own lines tell, microseconds."""
     for line in lines:
         if COMMIT_INFO in line[:40]:
-            info = json.loads(line)["commitInfo"]
-            milliseconds = info.get("inCommitTimestamp", info.get("timestamp"))
-            return None if milliseconds is None else int(milliseconds) * 1000
+            return time_of(json.loads(line)["commitInfo"])
     return None

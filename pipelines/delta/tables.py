@@ -55,16 +55,6 @@ CONFLICTS = (
 ATTEMPTS = 12
 KEPT = {"delta.logRetentionDuration": "interval 365 days", "delta.deletedFileRetentionDuration": "interval 365 days"}
 """A past answer can be read again, and the changes of a source followed, for a year."""
-FED = {
-    "delta.enableChangeDataFeed": "true",
-    "delta.enableDeletionVectors": "false",
-    "delta.enableInCommitTimestamps": "true",
-    **KEPT,
-}
-"""Properties of tables whose changes are read. Deletion vectors and the change feed do not go well together yet. The
-time of a version is in its commit, not the time of a file, which a copy of the table would not have. (The run record
-has none of these: nobody asks for it by time, and delta-rs does not append to tables with in-commit timestamps.)"""
-
 Result = TypeVar("Result")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -137,15 +137,15 @@ def delete_rows(
         selected = find_rows(spark, warehouse, contract, selection)
         if not selected.rows:
             return selected
-        token = commit_token(run_id, "delete")
-        session = writing_session(spark, token, selected.version, contract)
+        token = commit_token(spark, path, run_id, "delete")
+        session = partial(writing_session, spark, token, selected.version, contract)
         if selection.keys is None:
-            DeltaTable.forPath(session, path).delete(selection.condition)
+            DeltaTable.forPath(session(), path).delete(selection.condition)
         else:
             try:
-                delete_here(Target(spark, session, path, selected.version, contract), selection.keys)
+                delete_here(Target(spark, token, path, selected.version, contract), selection.keys)
             except LocalUnsupportedError:
-                _delete_keys(session, path, selection.keys)
+                _delete_keys(session(), path, selection.keys)
         commit = own_commit(spark, path, token)
         rows = commit.metric("numDeletedRows" if selection.keys is None else "numTargetRowsDeleted")
         return replace(selected, rows=rows, version=commit.version)

@@ -18,22 +18,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
 
 from cep_core.events.arrays import arrow, repeated
 from cep_core.events.names import same_name
 from pipelines.contracts.column_names import name_fault, usable_name
 from pipelines.contracts.contract import Contract
 from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
+from pipelines.delta.create import create_table, properties_of
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import schema_of, table_id
-from pipelines.delta.tables import FED, Warehouse, create, exists, latest_version, with_retries
+from pipelines.delta.tables import Warehouse, exists, latest_version, with_retries
 from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
 from pipelines.ingest.commits import own_commit, writing_session
 from pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
 from pipelines.ingest.existing_rows import rows_sharing
+from pipelines.ingest.readers.files import arrow_type
 from pipelines.ingest.small_files import put_together
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed, typed_table
@@ -86,17 +89,17 @@ Progress = Callable[[int, Taken], None]
 
 
 def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
-    """The source's table by its contract, where it is not there: change feed on, clustered by event time."""
+    """The source's table by its contract, where it is not there: change feed on."""
     if exists(spark, path):
         return
-    builder = DeltaTable.createIfNotExists(spark).location(path)
+    columns = []
     for item in contract.columns:
         if (fault := name_fault(item.name, merged=True)) is not None:
             raise SourceSchemaError(f"{contract.file}: {fault}", hint=f"rename it, such as {usable_name(item.name)}")
-        builder = builder.addColumn(item.name, item.type, comment=item.description or None)
-    for key, value in FED.items():
-        builder = builder.property(key, value)
-    create(spark, path, builder.clusterBy(contract.event_time), f"creating source {contract.name}")
+        about = {"comment": item.description} if item.description else None
+        columns.append(StructField(item.name, from_arrow_type(arrow_type(item.type)), metadata=about))
+    schema = StructType(columns)
+    create_table(spark, path, schema, properties_of(schema), f"creating source {contract.name}")
 
 
 def ingest(
@@ -207,7 +210,7 @@ class _Writer:
         """One attempt: what became of the rows, those that were written, and the version that holds them. Raises
         CONFLICTS where another writer came first."""
         key, version = key_of(self.contract), latest_version(self.spark, self.path)
-        token = commit_token(self.record.run_id, "ingest", feed=self.feed, delivery=number)
+        token = commit_token(self.spark, self.path, self.record.run_id, "ingest", feed=self.feed, delivery=number)
         if key is None:
             commit = self._append_unkeyed(rows, token, number)
             if not commit.in_history:  # the history tells of it no more, but Delta knows its number
@@ -219,12 +222,18 @@ class _Writer:
         comparison = compare(single, table, key, sequence, self._good)
         if comparison.corrections.num_rows and not self.contract.replaces:
             raise self._refused(comparison, key)
-        session = writing_session(self.spark, token, version, self.contract)
-        target = Target(self.spark, session, self.path, version, self.contract)
+        target = Target(self.spark, token, self.path, version, self.contract)
         _, road = self.roads.take(
             f"writing {self.contract.name}",
             partial(_write_here, target, comparison, key),
-            partial(write_by_spark, session, self.path, comparison, table, key, self.contract),
+            lambda: write_by_spark(
+                writing_session(self.spark, token, version, self.contract),
+                self.path,
+                comparison,
+                table,
+                key,
+                self.contract,
+            ),
         )
         self.record.took(road)
         commit = own_commit(self.spark, self.path, token)

@@ -114,14 +114,13 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     fresh = _table(given, names, [after for _, after in repairs])
     gone = _table(broken, names, [before for before, _ in repairs])
     _refuse_broken(spark, path, version, contract, fresh, {before for before, _ in repairs})
-    token = commit_token(record.run_id, "replay")
-    session = writing_session(spark, token, version, contract)
+    token = commit_token(spark, path, record.run_id, "replay")
     try:
         key = contract.roles["event_id"]  # first: by it the files are chosen
         keys = gone.select([key, *(name for name in names if name != key)])
-        merge_here(Target(spark, session, path, version, contract), keys, fresh, fresh.slice(0, 0))
+        merge_here(Target(spark, token, path, version, contract), keys, fresh, fresh.slice(0, 0))
     except LocalUnsupportedError:
-        _swap(session, path, gone, fresh)
+        _swap(writing_session(spark, token, version, contract), path, gone, fresh)
     commit = find_commit(spark, path, token)
     record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.in_history else 0)
     if not commit.in_history or commit.metric("numTargetRowsUpdated") != len(repairs):

@@ -1,8 +1,8 @@
 """Compaction of the small files that small deliveries leave in a source's table: each additional file makes a delivery,
 a query and Delta's own commit slower.
 
-Spark's OPTIMIZE of a clustered table rewrites all of it, which takes seconds, and delta-rs writes no table whose
-commits bear times of their own. So the rows are read and written in this process, and the commit is Delta's.
+delta-rs's own compaction keeps no order, and makes files of 100 MB: a query for one day would have to read much more. So
+the rows are read and written here, and the commit is delta-rs's.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from contextlib import suppress
 from pyspark.sql import SparkSession
 
 from pipelines.contracts.contract import Contract
-from pipelines.delta import limits, local_commit, row_groups
+from pipelines.delta import limits, row_groups, write
 from pipelines.delta.commits import commit_token
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import CONFLICTS, latest_version
 from pipelines.errors import LocalUnsupportedError
-from pipelines.ingest.commits import LINE, writing_session
+from pipelines.ingest.commits import LINE
 
 MANY = 64
 """So many small files become one: few enough to be read in the time of a delivery."""
-SMALL_ROWS, SMALL_BYTES = limits.READ // MANY, local_commit.GROUP_BYTES // MANY
+SMALL_ROWS, SMALL_BYTES = limits.READ // MANY, write.GROUP_BYTES // MANY
 """Rows and bytes, not compressed, of a file that is small: many of them together are one row group. A query for one day
 would have to read much more if larger files were put together."""
 
@@ -37,21 +37,9 @@ def put_together(spark: SparkSession, path: str, contract: Contract, run_id: str
         files = small_files(table, contract.event_time)[:MANY] if table.writable else []
         if len(files) < MANY:
             return
-        rows = table.part(files).every(table.schema.names, limits.READ)
-        with local_errors():
-            removed = [local_commit.remove_file(table.folder, name, data_change=False) for name in files]
-            added = local_commit.add_file(table.folder, rows.sort_by(contract.event_time), data_change=False)
-        metrics = {
-            "numRemovedFiles": len(removed),
-            "numRemovedBytes": sum(item["remove"]["size"] for item in removed),
-            "numAddedFiles": 1,
-            "numAddedBytes": added["add"]["size"],
-        }
-        session = writing_session(spark, commit_token(run_id, "compact"), version, contract)
-        with local_commit.active(spark, session) as java:
-            local_commit.commit_files(
-                spark, java, table, path, [*removed, added], "Optimize", metrics, (LINE, version + 1)
-            )
+        rows = table.part(files).every(table.schema.names, limits.READ).sort_by(contract.event_time)
+        token = commit_token(spark, path, run_id, "compact")
+        write.put_together(table, files, rows, token, write.Line(LINE, version + 1))
 
 
 def small_files(table: TableHere, time: str) -> list[str]:

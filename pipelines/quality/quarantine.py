@@ -25,11 +25,12 @@ from cep_core.events.names import same_name
 from pipelines.contracts.column_names import ADDED, OPEN
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Limit, Rule, unique_rules
-from pipelines.delta import limits, local_commit
+from pipelines.delta import limits
 from pipelines.delta.commits import has_transaction
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import OvertakenError
+from pipelines.delta.write import Line, append, shaped
 from pipelines.errors import LocalUnsupportedError, SourceSchemaError
 from pipelines.quality.scan import scan
 from pipelines.quality.uniqueness import BROKEN, INSIDE, annotate_duplicates, entry
@@ -212,18 +213,10 @@ def _written_here(spark: SparkSession, bad: Callable[[], pa.Table], path: str, t
             if table.last_transaction(transaction) >= 1:
                 return True
             schema = table.none().schema
-            if not table.appendable:
-                raise LocalUnsupportedError("a table that asks more of who writes it")
             rows = bad()
             if not set(rows.column_names) <= set(schema.names):
                 raise LocalUnsupportedError("other columns than the table has")
-            rows = local_commit.shaped(rows, schema)
-            actions = [local_commit.add_file(table.folder, rows)]
-        metrics, line = {"numFiles": 1, "numOutputRows": rows.num_rows}, (transaction, 1)
-        with local_commit.active(spark, spark) as java:
-            version = local_commit.commit_files(spark, java, table, path, actions, "Write", metrics, line)
+            append(table, shaped(rows, schema), None, Line(transaction, 1))
     except LocalUnsupportedError:
         return False
-    if version is None or not has_transaction(spark, path, transaction, 1):
-        raise OvertakenError
     return True

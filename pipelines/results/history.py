@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.delta import limits
-from pipelines.delta.commits import Commit, known_commits
+from pipelines.delta.commits import Commit, known_commits, times_in_order
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import exists, read_at
@@ -60,7 +60,7 @@ def version_of(spark: SparkSession, path: str, as_of: str) -> int:
             raise BadNumberError(f"version {as_of} does not exist: the results have versions {first} to {last}")
         return int(as_of)
     moment = _moment(as_of)
-    version = next((commit.version for commit in commits if commit.at is not None and commit.at <= moment), None)
+    version = max((version for version, since in times_in_order(commits) if since <= moment), default=None)
     if version is None:
         raise BadTimeError(f"there were no results at {as_of}", hint=f"version {first} is the oldest that is known")
     return version

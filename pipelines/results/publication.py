@@ -3,27 +3,29 @@
 A publication is one Delta commit. It carries a note (`userMetadata`) and a number in line, that of a transaction of
 Delta's (`pipelines.delta.commits.in_line`): of two publications with the same number only one is committed, and the
 other sees that its commit is not there. Its rows come in one of four ways: Spark appends them, Spark replaces those of
-some windows by MERGE, Spark applies a difference by MERGE, or Delta commits files that this process has written.
+some windows by MERGE, Spark applies a difference by MERGE, or delta-rs applies one of few rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from cep_core.events.names import same_name
-from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
-from pipelines.delta.local_log import Action
+from pipelines.delta.create import create_table, properties_of
 from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import FED, create, exists, with_retries
+from pipelines.delta.tables import OvertakenError, with_retries
+from pipelines.delta.write import Changes, Line, change
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.notes import Note
 from pipelines.results.owned_rows import OwnedRows
@@ -38,18 +40,17 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 @dataclass(frozen=True)
 class Publication:
-    """One commit to the results of `run`'s pattern. `note`: with the publication's `number` in line; `session`: one
-    that nobody else uses, because Delta takes the note and the number from there.
+    """One commit to the results of `run`'s pattern. `note`: with the publication's `number` in line.
 
     Each method makes the commit, and returns None where another publication came first. They raise CONFLICTS."""
 
     run: Run
     note: Note
-    session: SparkSession
 
-    @classmethod
-    def of(cls, run: Run, note: Note) -> Publication:
-        return cls(run, note, run.spark.newSession())
+    @cached_property
+    def session(self) -> SparkSession:
+        """One that nobody else uses, because Delta takes the note and the number from there."""
+        return self.run.spark.newSession()
 
     @property
     def path(self) -> str:
@@ -105,21 +106,22 @@ class Publication:
         merge.execute()
         return self._commit(token)
 
-    def commit_files(self, table: TableHere, actions: Sequence[Action], counts: Mapping[str, int]) -> Commit | None:
-        """Commits files that this process has written (`actions`) to `table`, as it is. Raises LocalUnsupportedError,
-        before there is a commit."""
-        rows = {"inserted": counts[INSERT], "updated": counts[UPDATE], "deleted": counts[DELETE]}
-        spark, metrics = self.run.spark, local_commit.merge_metrics(actions, **rows)
-        line = publication(self.run.warehouse.table_of(self.run.name)), self.note.number
-        token = self._begin()
-        with local_commit.active(spark, self.session) as session:
-            version = local_commit.commit_files(spark, session, table, self.path, actions, "Merge", metrics, line)
-        if version is None or self._commit(token) is None:
+    def change(self, table: TableHere, changes: Changes, time: str) -> Commit | None:
+        """Makes `changes` on `table`, as it is; `time`: the results' time column. Raises LocalUnsupportedError, before there is a commit, and OSError."""
+        line = Line(publication(self.run.warehouse.table_of(self.run.name)), self.note.number)
+        times = changes.matched[time].cast(pa.int64())
+        ends = pc.min_max(times).as_py()
+        near = {time: (ends["min"], ends["max"])} if len(times) and not times.null_count else {}
+        try:
+            return change(table, changes, self._token(), line, near)
+        except OvertakenError:
             return None
-        return Commit(version, "MERGE", {key: str(value) for key, value in metrics.items()}, self.note.as_json())
+
+    def _token(self) -> str:
+        return commit_token(self.run.spark, self.path, **self.note.as_json())
 
     def _begin(self) -> str:
-        token = commit_token(**self.note.as_json())
+        token = self._token()
         in_line(self.session, self.run.warehouse.table_of(self.run.name), token)
         return token
 
@@ -136,14 +138,9 @@ class Publication:
         return DeltaTable.forPath(self.session, self.path).alias("t").merge(rows.alias("s"), conjunction(same) & near)
 
 
-def create_results(spark: SparkSession, path: str, schema: StructType, owner: str) -> None:
-    """The results table, where it is not there: change feed on, clustered by the column that says which window a row is
-    of. Columns that a changed pattern brings are added; those it no longer has stay, NULL in new rows."""
-    if not exists(spark, path):
-        builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema)
-        for key, value in FED.items():
-            builder = builder.property(key, value)
-        create(spark, path, builder.clusterBy(owner), "creating the results table")
+def create_results(spark: SparkSession, path: str, schema: StructType) -> None:
+    """The results table, where it is not there: change feed on. Columns that a changed pattern brings are added; those it no longer has stay, NULL in new rows."""
+    create_table(spark, path, schema, properties_of(schema), "creating the results table")
     have = {same_name(name) for name in columns_of(spark, path)}
     if any(same_name(name) not in have for name in schema.fieldNames()):
         none = spark.createDataFrame([], schema)

@@ -63,7 +63,7 @@ class Difference:
         """Bring the difference into the results, in one commit with `note`, which holds the number it follows in line.
         None where another publication came first: the difference is then one from something else. Raises CONFLICTS."""
         near = (self.plan.owned(range(1))[0], self.low, self.high)
-        return Publication.of(self.run, note).apply(self.rows, self.counts, identity(self.plan), near)
+        return Publication(self.run, note).apply(self.rows, self.counts, identity(self.plan), near)
 
     def close(self) -> None:
         self.rows.unpersist()

@@ -25,10 +25,10 @@ from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
 from pipelines.delta import limits
-from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import inside, table_here
 from pipelines.delta.tables import with_retries
+from pipelines.delta.write import shaped
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
 from pipelines.results.coverage import slice_of

@@ -1,7 +1,7 @@
-"""Some rows of a results table on this machine's disk go, others come: the files are written in this process, and Delta
-commits them.
+"""Some rows of a results table on this machine's disk go, others come, by delta-rs.
 
-For MERGE Spark plans, compiles and runs two jobs, which takes ten times as long as a few rows do (`local_commit`).
+For MERGE Spark plans, compiles and runs two jobs, which takes ten times as long as a few rows do
+(`pipelines.delta.write`).
 """
 
 from __future__ import annotations
@@ -10,17 +10,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core import AnyPlan
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import arrow, numbers
-from pipelines.delta import limits, local_commit
 from pipelines.delta.commits import Commit
-from pipelines.delta.local_log import Action, local_errors
-from pipelines.delta.local_reader import Slices, TableHere, inside
+from pipelines.delta.local_reader import Slices, TableHere
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.notes import Note
 from pipelines.results.owned_rows import OwnedRows
@@ -36,30 +31,20 @@ Chosen = Callable[[pa.Table], pa.Array]
 
 @dataclass(frozen=True)
 class Published:
-    """The rows of a table that are `chosen`: those in each file of `table`, which is the part of it that may have some.
-    `time`: the results' time column. `near`: how many rows there are in the same windows, chosen or not."""
+    """The `rows` of a `table` that a revision, or a run, decides about. `time`: the results' time column. `near`: how
+    many rows there are in the same windows, decided about or not."""
 
     table: TableHere
     time: str
-    parts: tuple[pa.Table, ...]
+    rows: pa.Table
     near: int
-    chosen: Chosen
 
     @classmethod
     def of(cls, table: TableHere, time: str, slices: Slices, most: int, chosen: Chosen | None = None) -> Published:
         """The rows whose `time` lies in `slices`, of those with `chosen` the ones it is true of. Raises
         LocalUnsupportedError where the rows in `slices` are more than `most`."""
-        table = table.near_time(time, slices)
-        parts = _parts(table, most, lambda file, left: file.rows(table.schema.names, time, slices, left))
-        near = sum(part.num_rows for part in parts)
-        if chosen is not None:
-            parts = tuple(part.filter(chosen(part)) for part in parts)
-
-        def both(rows: pa.Table) -> pa.Array:
-            mask = inside(rows, time, slices)
-            return mask if chosen is None else pc.and_(mask, chosen(rows))
-
-        return cls(table, time, parts, near, both)
+        rows = table.near_time(time, slices).rows(table.schema.names, time, slices, most)
+        return cls(table, time, rows if chosen is None else rows.filter(chosen(rows)), rows.num_rows)
 
     @classmethod
     def of_windows(cls, table: TableHere, time: str, owned: OwnedRows, most: int) -> Published:
@@ -67,26 +52,9 @@ class Published:
         them, are more than `most`."""
         if not any(place.has or place.lacks for place in owned.places):
             return cls.of(table, time, [(place.low, place.high) for place in owned.places] or [(0, 0)], most)
-        table = owned.near(table)
-        parts = _parts(table, most, lambda file, left: file.every(table.schema.names, left))
-        parts = tuple(part.filter(owned.arrow(part)) for part in parts)
-        return cls(table, time, parts, sum(part.num_rows for part in parts), owned.arrow)
-
-    def among(self, rows: pa.Table) -> Bools:
-        """Which of the table's `rows` are these."""
-        return numbers(self.chosen(rows).combine_chunks())
-
-    @property
-    def rows(self) -> pa.Table:
-        return pa.concat_tables([self.table.none(), *self.parts])
-
-
-def _parts(table: TableHere, most: int, read: Callable[[TableHere, int], pa.Table]) -> tuple[pa.Table, ...]:
-    """What `read` gives of each file, which is given how many rows may be left."""
-    parts: list[pa.Table] = []
-    for file in table.files:
-        parts.append(read(table.part([file]), most - sum(part.num_rows for part in parts)))
-    return tuple(parts)
+        rows = owned.near(table).every(table.schema.names, most)
+        mine = rows.filter(owned.arrow(rows))
+        return cls(table, time, mine, mine.num_rows)
 
 
 @dataclass(frozen=True)
@@ -106,12 +74,15 @@ class Rewrite:
     def counts(self) -> Mapping[str, int]:
         return self.differences.counts
 
+    def publish(self, note: Note) -> Commit | None:
+        """One commit by delta-rs; None where another publication came first. Raises LocalUnsupportedError, before there
+        is a commit."""
+        return Publication(self.run, note).change(self.there.table, self.differences.changes(), self.there.time)
+
     def commit(self, note: Note) -> Commit | None:
-        """As a Difference's, which it leaves it to where more is to be known or held than is here."""
+        """As a Difference's, which it leaves it to where delta-rs does not write the table."""
         with suppress(LocalUnsupportedError):
-            with local_errors():
-                actions = self.written()
-            return Publication.of(self.run, note).commit_files(self.there.table, actions, self.counts)
+            return self.publish(note)
         rows = self.differences.operations(self.there.time)
         times = [*rows[self.there.time].chunks, *rows[WAS].chunks]
         ends = pc.min_max(pa.chunked_array(times, rows[WAS].type).cast(pa.int64())).as_py()
@@ -120,26 +91,3 @@ class Rewrite:
 
     def close(self) -> None:
         """Nothing is held but here."""
-
-    def written(self) -> list[Action]:
-        """Writes the files of rows and of changes; the actions that commit them. Raises LocalUnsupportedError and what
-        Arrow raises."""
-        there, table, parts, removed = self.there, self.there.table, [self.differences.come], []
-        if not table.writable:
-            raise LocalUnsupportedError("a table that asks more of who writes it")
-        ends = np.cumsum([part.num_rows for part in there.parts], dtype=np.int64)
-        for file, gone in zip(table.files, np.split(self.differences.gone, ends)[:-1], strict=True):
-            if gone.any():
-                whole = table.whole(file, limits.REWRITTEN - sum(part.num_rows for part in parts))
-                mine = there.among(whole)
-                stays = ~mine
-                stays[mine] = ~gone
-                parts.append(whole.filter(arrow(stays)))
-                removed.append(local_commit.remove_file(table.folder, file))
-        rows = pa.concat_tables(parts)
-        come = [local_commit.add_file(table.folder, rows)] if rows.num_rows else []
-        return [
-            *removed,
-            *come,
-            *([local_commit.add_change_file(table.folder, self.differences.feed())] if removed else []),
-        ]

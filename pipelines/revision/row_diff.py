@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, numbers, repeated
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import CHANGE
+from pipelines.delta.write import Changes
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.provenance import PROVENANCE
 from pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
@@ -39,26 +39,10 @@ class Differing:
     def counts(self) -> dict[str, int]:
         return {INSERT: len(self.inserted), UPDATE: len(self.after), DELETE: len(self.deleted)}
 
-    @property
-    def gone(self) -> Bools:
-        """Of each row of `old` whether it is no more."""
-        mask = np.zeros(self.old.num_rows, np.bool_)
-        mask[self.before] = mask[self.deleted] = True
-        return mask
-
-    @property
-    def come(self) -> pa.Table:
-        return self.new.take(arrow(np.concatenate([self.inserted, self.after])))
-
-    def feed(self) -> pa.Table:
-        """As Delta's change feed tells it."""
-        parts = [
-            (self.old, self.before, "update_preimage"),
-            (self.new, self.after, "update_postimage"),
-            (self.new, self.inserted, "insert"),
-            (self.old, self.deleted, "delete"),
-        ]
-        return _told([(side.take(arrow(rows)), word) for side, rows, word in parts], CHANGE)
+    def changes(self) -> Changes:
+        """As the table is to be changed."""
+        sides = (self.old, self.deleted), (self.old, self.before), (self.new, self.after), (self.new, self.inserted)
+        return Changes(*(side.take(arrow(rows)) for side, rows in sides))
 
     def operations(self, time: str) -> pa.Table:
         """The rows as they are in `new`, with `INSERT` or `UPDATE` as `OPERATION`; as they were in `old`, with
@@ -74,11 +58,11 @@ class Differing:
             (self.new.take(arrow(self.after)).append_column(WAS, then[time]), UPDATE),
             (gone.append_column(WAS, gone[time]), DELETE),
         ]
-        return _told(parts, OPERATION)
+        return _told(parts)
 
 
-def _told(parts: Sequence[tuple[pa.Table, str]], column: str) -> pa.Table:
-    return pa.concat_tables([rows.append_column(column, repeated(word, rows.num_rows)) for rows, word in parts])
+def _told(parts: Sequence[tuple[pa.Table, str]]) -> pa.Table:
+    return pa.concat_tables([rows.append_column(OPERATION, repeated(word, rows.num_rows)) for rows, word in parts])
 
 
 def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -20,10 +19,11 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from cep_core.events.windows import moment
 from pipelines.delta import limits
-from pipelines.delta.local_append import append_here, compact_here
+from pipelines.delta.create import create_table
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import Warehouse, create, exists
+from pipelines.delta.tables import Warehouse, exists
+from pipelines.delta.write import append_any, compact
 from pipelines.error_text import in_words
 from pipelines.errors import LocalUnsupportedError, RecordDamagedError
 from pipelines.runs.lineage import Telling
@@ -82,18 +82,15 @@ SCHEMA = StructType(
 
 def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
     """The table, where it is not there yet; safe to call from several runs at once."""
-    if exists(spark, warehouse.runs):
-        return
-    builder = DeltaTable.createIfNotExists(spark).location(warehouse.runs).addColumns(SCHEMA)
-    create(spark, warehouse.runs, builder, "creating trendlake_runs")
+    create_table(spark, warehouse.runs, SCHEMA, {}, "creating trendlake_runs")
 
 
 def append(spark: SparkSession, warehouse: Warehouse, rows: Sequence[pa.Table]) -> None:
     """Writes rows in one commit; appends of several runs never conflict."""
     together = pa.concat_tables(rows)
     try:
-        if append_here(spark, warehouse.runs, together) % COMMITS_A_FILE == 0:
-            compact_here(spark, warehouse.runs)
+        if append_any(spark, warehouse.runs, together) % COMMITS_A_FILE == 0:
+            compact(spark, warehouse.runs)
     except LocalUnsupportedError:
         with uncompiled(spark):
             create_runs(spark, warehouse)

@@ -162,6 +162,9 @@ def quiet(spark: SparkSession) -> Iterator[None]:
 def uncompiled(spark: SparkSession) -> Iterator[None]:
     """Spark's plans are run as they are, not compiled to Java each: of few rows that takes less time than to compile
     them and to warm up."""
+    if not getattr(spark, "started", True):  # nor is it for this that Java starts
+        yield
+        return
     usual = spark.conf.get(WHOLE_STAGE, "true")
     spark.conf.set(WHOLE_STAGE, "false")
     try:

@@ -1,7 +1,7 @@
 """Step 4: the staged rows become the results of the run's windows, in one Delta commit.
 
 From the staged files, which do not change and are not computed again however often Spark reads them. Few rows of a
-table on this machine's disk are compared in this process, and their files written here; of others Spark makes an append
+table on this machine's disk are compared in this process, and changed by delta-rs; of others Spark makes an append
 where the table holds no row of those windows, else a MERGE matched on the key (null-safe: a group may be NULL, a
 register NaN). Rows that are the same are left alone, so the change feed tells of changes only; rows of the run's
 windows that are no longer results are deleted. Doing it again changes nothing.
@@ -14,15 +14,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines.delta import limits
 from pipelines.delta.commits import Commit, recent_commits
-from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import OvertakenError, with_retries
+from pipelines.delta.write import shaped
 from pipelines.errors import StaleRunError, StepOrderError
 from pipelines.results.columns import time_of
 from pipelines.results.coverage import slice_of
@@ -35,7 +34,7 @@ from pipelines.results.row_versions import work_of_run
 from pipelines.results.source_events import REPEATED
 from pipelines.results.staging import read_staged, refuse_lost, staged_here, staged_schema
 from pipelines.results.types import refuse_other_types
-from pipelines.revision.local_rewrite import Published, Rewrite
+from pipelines.revision.local_rewrite import Published
 from pipelines.revision.row_diff import differing
 from pipelines.runs.basis import Basis
 from pipelines.runs.consistency import last_ready, ready
@@ -62,19 +61,17 @@ def publish_together(runs: Sequence[Run]) -> list[Attempt]:
     """As `publish` of several runs. Each has a commit of its own, and an error of one stops no other. Raises whatever
     ends Spark."""
     spark, warehouse = runs[0].spark, runs[0].warehouse
-    # A session of its own: a write takes the commit's note from the session, which threads would share.
-    session = spark.newSession()
     publications = Publications(spark, warehouse, [run.name for run in runs])
     with recorded_together(spark, warehouse, [run.record("publish") for run in runs]) as attempts:
         for run, attempt in zip(runs, attempts, strict=True):
             with attempt.going_on() as record:
-                _publish(run, record, session, publications)
+                _publish(run, record, publications)
             attempt.raise_if_ended(spark)
     return attempts
 
 
-def _publish(run: Run, record: Record, session: SparkSession, publications: Publications) -> None:
-    """`session`: which no other thread writes with; `publications`: of this pattern and others, when they were read."""
+def _publish(run: Run, record: Record, publications: Publications) -> None:
+    """`publications`: of this pattern and others, when they were read."""
     checked = run.need("check_results")
     asked = run
     run, reused = narrowed(run, checked)
@@ -83,27 +80,17 @@ def _publish(run: Run, record: Record, session: SparkSession, publications: Publ
     record.staged_version, record.rows_in = checked["staged_version"], checked["rows_out"]
     refuse_other_types(run)
     few = (checked["rows_out"] or 0) <= limits.VALIDATED
-    with uncompiled(session) if few else nullcontext(), uncompiled(run.spark) if few else nullcontext():
-        # not with `session`, which has the note and the number of the publication before
-        create_results(run.spark, run.warehouse.results(run.name), staged_schema(run.plan), run.owned[0])
+    with uncompiled(run.spark) if few else nullcontext():
+        create_results(run.spark, run.warehouse.results(run.name), staged_schema(run.plan))
         partly = any(check.name == MEMBERS for check in reused)
-        action = partial(_commit, run, asked, basis, session, publications, record, partly=partly)
+        action = partial(_commit, run, asked, basis, publications, record, partly=partly)
         commit = with_retries(action, f"publishing {run.name}")
     record.results_version = commit.version
     record.rows_inserted, record.rows_updated, record.rows_deleted = commit.changed
     record.rows_out = checked["rows_out"]
 
 
-def _commit(
-    run: Run,
-    asked: Run,
-    basis: Basis,
-    session: SparkSession,
-    publications: Publications,
-    record: Record,
-    *,
-    partly: bool,
-) -> Commit:
+def _commit(run: Run, asked: Run, basis: Basis, publications: Publications, record: Record, *, partly: bool) -> Commit:
     """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
     staged rows; `partly`: whether some of these were published already."""
     about = run.spark, run.warehouse, run.name, run.plan, run.contract.name
@@ -128,7 +115,7 @@ def _commit(
     record.note = note.as_json()
     staged = int(record.staged_version or 0), record.rows_in
     signed = note.signed(run.run_id, "publish", ledger.number)
-    given = Publication(run, signed, session), staged, windows, withheld
+    given = Publication(run, signed), staged, windows, withheld
     commit, road = run.roads.take("publish", lambda: _replace_here(*given), lambda: _replace_by_spark(*given))
     record.took(road)
     if commit is None:
@@ -158,7 +145,7 @@ def _replace_by_spark(
 def _replace_here(
     publication: Publication, staged: tuple[int, int | None], windows: range, withheld: range
 ) -> Commit | None:
-    """As `_replace_by_spark`, of few rows, whose files are written in this process. Raises StagedLostError,
+    """As `_replace_by_spark`, of few rows, which this process compares. Raises StagedLostError,
     LocalUnsupportedError."""
     run, (number, checked) = publication.run, staged
     rows = staged_here(run, number, limits.PUBLISHED)
@@ -169,9 +156,8 @@ def _replace_here(
         there = Published.of_windows(table, time_of(run.plan), owned, limits.PUBLISHED)
         old = there.rows
         mine = shaped(rows.filter(OwnedRows.of(run.plan, windows, rows.column_names).arrow(rows)), old.schema)
-        rewrite = Rewrite(run, run.plan, there, differing(old, mine, identity(run.plan)))
-        actions = rewrite.written()
-    return publication.commit_files(table, actions, rewrite.counts)
+        changes = differing(old, mine, identity(run.plan)).changes()
+    return publication.change(table, changes, there.time)
 
 
 def _unique(run: Run, record: Record) -> bool:
