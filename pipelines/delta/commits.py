@@ -110,7 +110,7 @@ def known_commits(spark: SparkSession, path: str) -> list[Commit]:
 
 
 def times_in_order(commits: Sequence[Commit]) -> Iterator[tuple[int, datetime]]:
-    """Versions of `commits` (all that the log has, the newest first) with the time from which on each was the newest, in
+    """Versions of `commits` (all that the log has, the newest first) with the time from which each was the newest, in
     their order: a writer whose clock is behind comes after the one before."""
     latest: datetime | None = None
     for commit in reversed(commits):

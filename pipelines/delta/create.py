@@ -24,8 +24,8 @@ _BOUNDED = ("timestamp", "date", "tinyint", "smallint", "int", "bigint", "string
 
 
 def properties_of(schema: StructType) -> dict[str, str]:
-    """`FED`, and the columns whose bounds are kept: of times, days, whole numbers and texts. delta-rs keeps wrong bounds
-    of decimals beyond 18 digits, and none that count NaN: by these a reader would skip files that have the row."""
+    """`FED`, and the columns whose bounds are kept: of times, days, whole numbers and texts. delta-rs keeps wrong
+    bounds of decimals beyond 18 digits, and none that count NaN: by these a reader would skip files with the row."""
     names = [item.name for item in schema if item.dataType.simpleString() in _BOUNDED]
     return FED | {BOUNDED: ",".join(name for name in names if name.isascii() and name.isidentifier())}
 

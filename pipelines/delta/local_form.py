@@ -43,12 +43,7 @@ def has_feed(table: DeltaTable) -> bool:
     return bool(table.metadata().configuration.get(FEED_ON) == "true")
 
 
-def takes_changes(table: DeltaTable) -> bool:
-    """Whether the changes of a table that `takes_appends` are told in the feed."""
-    return has_feed(table)
-
-
-def takes_appends(table: DeltaTable) -> bool:
+def takes_writes(table: DeltaTable) -> bool:
     """Whether delta-rs writes to the table, and it asks nothing of its rows: it has no constraints, no columns that
     are computed, none that must not be NULL. Delta's protocol, "Writer Version Requirements"."""
     schema, about, protocol = table.schema(), table.metadata(), table.protocol()

@@ -21,14 +21,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from pipelines.delta import limits, row_groups
-from pipelines.delta.local_form import (
-    PLAIN_FILE,
-    arrow_schema,
-    has_feed,
-    refuse_other_forms,
-    takes_appends,
-    takes_changes,
-)
+from pipelines.delta.local_form import PLAIN_FILE, arrow_schema, has_feed, refuse_other_forms, takes_writes
 from pipelines.delta.local_log import Action, checksum, commit_actions, folder_on_disk, local_errors, opened
 from pipelines.delta.log_cache import cache_by_commit
 from pipelines.delta.parquet_scan import BATCH_ROWS, plain_batches
@@ -55,9 +48,7 @@ class TableHere:
     row_count: int | None
     """As the log says it; None where it does not for each file."""
     writable: bool
-    """Whether rows may be changed here: it is `appendable`, and its changes are told in the feed."""
-    appendable: bool
-    """Whether rows may be added here; the change feed need not be on."""
+    """Whether delta-rs may write to it."""
     table_id: str
     """`metadata.id` of the version: that of another table, made in the place of one that was dropped, is another."""
     actions: pa.Table = field(compare=False, repr=False)
@@ -314,6 +305,5 @@ def _described(folder: Path, version: int | None) -> TableHere:
         _refuse_other_checksum(folder, int(table.version()), added)
         rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
         schema = StructType.fromJson(json.loads(table.schema().to_json()))
-        appendable, table_id = takes_appends(table), str(table.metadata().id)
-        writable = appendable and takes_changes(table)
-        return TableHere(folder, int(table.version()), schema, files, rows, writable, appendable, table_id, added)
+        writable, table_id = takes_writes(table), str(table.metadata().id)
+        return TableHere(folder, int(table.version()), schema, files, rows, writable, table_id, added)

@@ -88,7 +88,7 @@ class Changes:
 
 def append(table: TableHere, rows: pa.Table, note: str | None, line: Line | None = None) -> Commit:
     """Adds `rows`, in the columns of `table`, in one commit, also where there are none. Raises as `change`."""
-    if not table.appendable:
+    if not table.writable:
         raise LocalUnsupportedError("a table that asks more of who writes it")
     refuse_full_disk(table.folder, rows.nbytes)
     groups = WriterProperties(max_row_group_size=_rows_a_group(rows))
@@ -117,7 +117,8 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
     if not table.writable:
         raise LocalUnsupportedError("a table that asks more of who writes it")
     looked_for = changes.matched
-    codes = group_codes([canonical(column) for column in looked_for.columns], looked_for.num_rows)
+    told_by = [column for column in looked_for.columns if not pa.types.is_nested(column.type)]
+    codes = group_codes([canonical(column) for column in told_by], looked_for.num_rows)
     if len(np.unique(codes)) < looked_for.num_rows:
         raise LocalUnsupportedError("equal rows among those that change")  # which of them would be of no account
     refuse_full_disk(table.folder, changes.after.nbytes + sum(table.sizes.values()))
@@ -151,7 +152,7 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
 
 def put_together(table: TableHere, files: Sequence[str], rows: pa.Table, note: str, line: Line) -> Commit:
     """One file with `rows` in place of the `files` that hold them: no row changes. Raises as `change`."""
-    if not table.appendable:
+    if not table.writable:
         raise LocalUnsupportedError("a table that asks more of who writes it")
     refuse_full_disk(table.folder, rows.nbytes)
 
@@ -256,7 +257,8 @@ def _quoted(name: str) -> str:
 
 
 def _rows_a_group(rows: pa.Table) -> int:
-    return min(max(GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1), 1), ROWS_A_GROUP)
+    rows_a_group: int = GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1)
+    return min(max(rows_a_group, 1), ROWS_A_GROUP)
 
 
 def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -1,8 +1,8 @@
 """Compaction of the small files that small deliveries leave in a source's table: each additional file makes a delivery,
 a query and Delta's own commit slower.
 
-delta-rs's own compaction keeps no order, and makes files of 100 MB: a query for one day would have to read much more. So
-the rows are read and written here, and the commit is delta-rs's.
+delta-rs's own compaction keeps no order, and makes files of 100 MB: a query for one day would have to read much more.
+So the rows are read and written here, and the commit is delta-rs's.
 """
 
 from __future__ import annotations

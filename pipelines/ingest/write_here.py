@@ -77,7 +77,7 @@ def merge_here(target: Target, keys: pa.Table, values: pa.Table, new: pa.Table) 
         differ = arrow(codes[: before.num_rows] != codes[before.num_rows :])
         changes = Changes(table.none(), before.filter(differ), after.filter(differ), shaped(new, before.schema))
     target.change(table, changes)
-    return changes.after.num_rows
+    return int(changes.after.num_rows)
 
 
 def delete_here(target: Target, keys: pa.Table) -> int:
@@ -87,7 +87,7 @@ def delete_here(target: Target, keys: pa.Table) -> int:
     table = target.table(anew=True)
     gone, none = _rows_with(table, keys)[0], table.none()
     target.change(table, Changes(gone, none, none, none))
-    return gone.num_rows
+    return int(gone.num_rows)
 
 
 def _refuse_many(*tables: pa.Table) -> None:

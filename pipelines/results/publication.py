@@ -107,7 +107,8 @@ class Publication:
         return self._commit(token)
 
     def change(self, table: TableHere, changes: Changes, time: str) -> Commit | None:
-        """Makes `changes` on `table`, as it is; `time`: the results' time column. Raises LocalUnsupportedError, before there is a commit, and OSError."""
+        """Makes `changes` on `table`, as it is; `time`: the results' time column. Raises LocalUnsupportedError, before
+        there is a commit, and OSError."""
         line = Line(publication(self.run.warehouse.table_of(self.run.name)), self.note.number)
         times = changes.matched[time].cast(pa.int64())
         ends = pc.min_max(times).as_py()
@@ -139,7 +140,8 @@ class Publication:
 
 
 def create_results(spark: SparkSession, path: str, schema: StructType) -> None:
-    """The results table, where it is not there: change feed on. Columns that a changed pattern brings are added; those it no longer has stay, NULL in new rows."""
+    """The results table, where it is not there: change feed on. Columns that a changed pattern brings are added; those
+    it no longer has stay, NULL in new rows."""
     create_table(spark, path, schema, properties_of(schema), "creating the results table")
     have = {same_name(name) for name in columns_of(spark, path)}
     if any(same_name(name) not in have for name in schema.fieldNames()):

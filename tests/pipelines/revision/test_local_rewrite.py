@@ -1,5 +1,5 @@
-"""A small difference, committed by files that are written here, is what Delta's own MERGE makes of it: rows, change
-feed, counts; what other writers do meanwhile is seen, and what only Delta can write is left to it."""
+"""A small difference, committed by delta-rs, is what Delta's own MERGE makes of it: rows, change feed, counts; what
+other writers do meanwhile is seen, and what only Delta can write is left to it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta import limits, local_commit
+from cep_core.events.arrays import repeated
+from pipelines.delta import write
 from pipelines.delta.commits import Commit
+from pipelines.delta.create import create_table, properties_of
 from pipelines.delta.local_log import commit_actions
-from pipelines.delta.local_reader import CHANGE, TableHere, table_here
-from pipelines.delta.tables import CONFLICTS, FED, latest_version, read_at
+from pipelines.delta.local_reader import CHANGE, table_here
+from pipelines.delta.tables import latest_version, read_at
+from pipelines.errors import LocalUnsupportedError
 from pipelines.results.notes import Note
 from pipelines.results.provenance import identity
 from pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
@@ -89,11 +92,8 @@ class Lake:
         copied(spark, self.path, "rows_of_many_sorts", self._create)
 
     def _create(self) -> None:
-        builder = DeltaTable.create(self.spark).location(self.path)
-        builder = builder.addColumns(self.spark.createDataFrame(SCHEMA.empty_table()).schema).clusterBy("at")
-        for key, value in FED.items():
-            builder = builder.property(key, value)
-        builder.execute()
+        schema = self.spark.createDataFrame(SCHEMA.empty_table()).schema
+        create_table(self.spark, self.path, schema, properties_of(schema), "making a table of a test")
 
     def write(self, rows: Rows) -> None:
         plain_writer.append(self.spark, self.path, table_of(rows))
@@ -162,16 +162,17 @@ STEPS: list[Callable[[Rows], Rows]] = [
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("most", [limits.REWRITTEN, -1], ids=["files", "MERGE"])
-def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
-    """To an empty table and from it, in one file and in several, the one way and the other."""
-    monkeypatch.setattr(limits, "REWRITTEN", most)
+@pytest.mark.parametrize("writer", ["delta-rs", "Spark"])
+def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, writer: str, monkeypatch: Any) -> None:
+    """To an empty table and from it, in one file and in several, by the one writer and the other."""
     lake, rows = Lake(spark, tmp_path), []
+    if writer == "Spark":
+        monkeypatch.setattr(Publication, "change", only_spark)
     states, feeds = {0: bag(table_of([]))}, {}
     for step in STEPS:
         rows = step(rows)
         differences, commit = lake.bring(rows)
-        states[commit.version], feeds[commit.version] = bag(table_of(rows)), bag(differences.feed())
+        states[commit.version], feeds[commit.version] = bag(table_of(rows)), bag(feed_of(differences))
         assert commit.changed == tuple(differences.counts[kind] for kind in (INSERT, UPDATE, DELETE))
         actions = commit_actions(Path(lake.path), commit.version)
         assert any("cdc" in action for action in actions) or not (
@@ -182,7 +183,7 @@ def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, most: int, monkey
     assert lake.versions(states) == states
     assert lake.feeds(feeds) == feeds
     last = DeltaTable.forPath(spark, lake.path).history(1).collect()[0]
-    assert (last["version"], last["operation"], last["operationMetrics"]["numTargetRowsInserted"]) == (7, "MERGE", "2")
+    assert (last["version"], last["operation"]) == (7, "WRITE" if writer == "delta-rs" else "MERGE")
     assert json.loads(last["userMetadata"])["number"] == 7
 
 
@@ -220,7 +221,7 @@ def one_row(table: DataFrame, item: dict[str, Any]) -> DataFrame:
 
 @pytest.mark.spark
 def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
-    """Before Delta's transaction has begun, the commit is not made; after it, Delta refuses it. Nothing is lost."""
+    """Before the commit is begun, and after it. It is not made, and nothing is lost."""
     lake = Lake(spark, tmp_path)
     lake.write([row(n) for n in range(4)])
     wanted = [row(1), row(2, real=5.0)]
@@ -235,21 +236,20 @@ def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeyp
         lambda: DeltaTable.forPath(spark, lake.path).optimize().executeCompaction(),
         lambda: lake.bring([*wanted, row(11)]),
     ]
-    real = TableHere.last_transaction
+    real = write.Transaction
 
-    def meanwhile(table: TableHere, application: str) -> int:
-        while waiting:  # the transaction has begun
+    def meanwhile(*asked: Any) -> Any:
+        while waiting:  # the rows are compared
             waiting.pop()()
-        return real(table, application)
+        return real(*asked)
 
-    monkeypatch.setattr(TableHere, "last_transaction", meanwhile)
+    monkeypatch.setattr(write, "Transaction", meanwhile)
     for writer in writers:
         waiting: list[Callable[[], object]] = []
         rewrite = lake.rewrite(wanted)
         note = lake.note()
         waiting.append(writer)
-        with pytest.raises(CONFLICTS):
-            rewrite.commit(note)
+        assert rewrite.commit(note) is None
     assert lake.rows() == bag(table_of([*wanted, row(11)]))
     lake.bring(wanted)
     assert lake.rows() == bag(table_of(wanted))
@@ -270,60 +270,65 @@ def test_a_number_that_has_been_reached(spark: SparkSession, tmp_path: Path) -> 
     [
         "ADD CONSTRAINT positive CHECK (whole > 0 OR whole IS NULL)",
         "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
-        "SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')",
+        "CLUSTER BY (at)",
+        "SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')",
     ],
 )
 def test_what_only_delta_can_write(spark: SparkSession, tmp_path: Path, statement: str, monkeypatch: Any) -> None:
-    """Constraints, row ids and the like: MERGE writes them."""
+    """Constraints, row ids and the like, clustered tables as Trendlake 0.2 made them: Spark's MERGE writes them."""
     lake = Lake(spark, tmp_path)
     lake.write([row(n) for n in range(4)])
     spark.sql(f"ALTER TABLE delta.`{lake.path}` {statement}")
-    monkeypatch.setattr(Publication, "commit_files", None)
+    monkeypatch.setattr(write, "_committed", None)
     lake.bring([row(1, real=3.0), row(2), row(5)])
     assert lake.rows() == bag(table_of([row(1, real=3.0), row(2), row(5)]))
 
 
+def only_spark(*_: Any) -> Any:
+    raise LocalUnsupportedError("a test")
+
+
+def feed_of(differences: Differing) -> pa.Table:
+    """As the change feed tells them."""
+    changes = differences.changes()
+    parts = [
+        (changes.before, "update_preimage"),
+        (changes.after, "update_postimage"),
+        (changes.new, "insert"),
+        (changes.gone, "delete"),
+    ]
+    return pa.concat_tables(rows.append_column(CHANGE, repeated(word, rows.num_rows)) for rows, word in parts)
+
+
 @pytest.mark.spark
-def test_the_session_of_the_thread_is_as_before(spark: SparkSession, tmp_path: Path) -> None:
-    """What is written next carries no note of this commit, and no number."""
+def test_equal_rows(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    """Rows that are doubled go, by Spark, which asks for them by their key."""
     lake = Lake(spark, tmp_path)
-    lake.bring([row(1)])
-    lake.write_by_spark([row(2)])
-    last = DeltaTable.forPath(spark, lake.path).history(1).collect()[0]
-    assert (last["version"], last["userMetadata"]) == (2, None)
+    lake.write([row(1), row(1), row(2)])
+    lake.bring([row(2, real=4.0)])
+    assert lake.rows() == bag(table_of([row(2, real=4.0)]))
 
 
 MOMENTS = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 """Of the years 1 to 9999."""
 
 
-@given(
-    moments=st.lists(st.none() | MOMENTS | st.integers(-(2**63), 2**63 - 1), max_size=5),
-    texts=st.lists(st.none() | st.text(max_size=40), max_size=5),
-    numbers=st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=5),
-)
+@given(moments=st.lists(st.none() | MOMENTS | st.integers(-(2**63), 2**63 - 1), max_size=5))
 @CI
-def test_statistics_bound_what_is_there(moments: list[Any], texts: list[Any], numbers: list[Any]) -> None:
+def test_statistics_bound_what_is_there(tmp_path_factory: Any, moments: list[Any]) -> None:
     """As Delta reads them: what lies outside of least and greatest is not in the file."""
-    for kind, values in ((pa.timestamp("us", "UTC"), moments), (pa.string(), texts), (pa.int64(), numbers)):
-        table = pa.table({"it": pa.array(values, kind), "real": pa.array([1.5] * len(values))})
-        statistics = json.loads(json.dumps(local_commit.statistics(table)))
-        there = [value for value in values if value is not None]
-        assert statistics["numRecords"] == len(values)
-        assert "real" not in statistics["nullCount"] | statistics["minValues"] | statistics["maxValues"]
-        if "it" in statistics["minValues"]:
-            low, high = statistics["minValues"]["it"], statistics["maxValues"]["it"]
-            if kind == pa.timestamp("us", "UTC"):
-                low, high = (micros(text) for text in (low, high))
-            assert statistics["nullCount"]["it"] == len(values) - len(there)
-            if kind == pa.string():
-                low, high, there = low.encode(), high.encode(), [text.encode() for text in there]
-            assert low <= min(there)
-            assert max(there) <= high
-        else:
-            short = all(len(value) <= local_commit.TEXT for value in there) if kind == pa.string() else True
-            years = kind != pa.timestamp("us", "UTC") or all(MOST[0] <= value <= MOST[1] for value in there)
-            assert not (there and short and years)
+    table = pa.table({"it": pa.array(moments, pa.timestamp("us", "UTC")), "real": pa.array([1.5] * len(moments))})
+    statistics = json.loads(write._file_of(tmp_path_factory.mktemp("file"), table, 0).stats)
+    there = [value for value in moments if value is not None]
+    assert statistics["numRecords"] == len(moments)
+    assert "real" not in statistics["nullCount"] | statistics["minValues"] | statistics["maxValues"]
+    if "it" in statistics["minValues"]:
+        low, high = (micros(statistics[end]["it"]) for end in ("minValues", "maxValues"))
+        assert statistics["nullCount"]["it"] == len(moments) - len(there)
+        assert low <= min(there)
+        assert max(there) <= high
+    else:
+        assert not (there and all(MOST[0] <= value <= MOST[1] for value in there))
 
 
 MOST = (-62_135_596_800_000_000, 253_402_300_799_999_000)
