@@ -210,8 +210,8 @@ def _committed(
         except DeltaError:  # of a checkpoint, perhaps, after the commit
             if not _is_in_log(table, note, line):
                 raise
-    if not _is_in_log(table, note, line):
-        raise OvertakenError
+        if not _is_in_log(table, note, line):  # and what delta-rs holds of the log is not what the log says
+            raise OvertakenError
     return commit_in_log(table.folder, table.version + 1)
 
 

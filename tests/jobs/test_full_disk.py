@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.terminal.workspace import Place, refresh_if_possible, report, report_if_possible, reports
-from pipelines.delta.local_append import append_here, refuse_full_disk
+from pipelines.delta.write import append_any, refuse_full_disk
 from pipelines.runs.record import SCHEMA
 from tests.support.disks import full, small_disk
 from tests.support.flights import Lake, all_steps, snowball
@@ -46,10 +46,10 @@ def test_a_full_disk_below_the_run_record(lake: Lake, capfd: pytest.CaptureFixtu
         with full(disk):
             files = set(runs.rglob("*"))
             with pytest.raises(OSError, match="No space left"):
-                append_here(lake.spark, lake.warehouse.runs, records)
+                append_any(lake.spark, lake.warehouse.runs, records)
             assert set(runs.rglob("*")) == files
         assert "panicked" not in capfd.readouterr().err
-        append_here(lake.spark, lake.warehouse.runs, records)
+        append_any(lake.spark, lake.warehouse.runs, records)
         assert DeltaTable(runs).to_pyarrow_table().num_rows == 2 * records.num_rows
 
 

@@ -26,7 +26,8 @@ import pyarrow.parquet as pq
 from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
 from pyspark.sql import DataFrameWriter
 
-from pipelines.delta import limits, local_append, local_commit
+from pipelines.delta import create, limits, write
+from pipelines.delta.local_reader import TableHere
 from pipelines.execute import worker
 from pipelines.execute.worker import Answers, Batches, Work
 from pipelines.ingest.deliver import ingest
@@ -34,6 +35,7 @@ from pipelines.ingest.replay import read_repaired, replay
 from pipelines.project.paths import Project
 from pipelines.project.profile import Limits, Profile
 from pipelines.results import computation
+from pipelines.runs import record
 from pipelines.runs.run import Run, prepare
 from pipelines.spark.session import EXECUTOR, start_session
 from pipelines.steps.batch import Member, run_batch
@@ -128,16 +130,18 @@ def table_of(path: str) -> str:
     return "run record" if path.endswith("/trendlake_runs") else "results"
 
 
-def committed(table: str, operation: str) -> str:
-    """A commit of files. To the quarantine it has the name that Spark's write has; to a source, of more than an append,
-    that of Spark's MERGE."""
-    if table == "quarantine":
-        return f"writing {table}"
-    return f"{'merging' if (table, operation) == ('source', 'Merge') else 'committing'} {table}"
+def committed(table: TableHere, note: str | None, line: Any, work: Callable[..., None]) -> str:
+    """A commit of delta-rs. To the quarantine it has the name that Spark's write has; to a source, of more than an
+    append, that of Spark's MERGE."""
+    name = table_of(str(table.folder))
+    if name == "quarantine":
+        return f"writing {name}"
+    merges = name == "source" and work.__qualname__.startswith(write.change.__name__)
+    return f"{'merging' if merges else 'committing'} {name}"
 
 
 def watch(boundaries: Boundaries) -> None:
-    """Boundaries around all that pyspark, Delta and delta-rs write, and a small revision's files and commit."""
+    """Boundaries around all that pyspark, Delta and delta-rs write."""
     located = DeltaTableBuilder.location
 
     def location(builder: Any, path: str) -> DeltaTableBuilder:
@@ -147,11 +151,9 @@ def watch(boundaries: Boundaries) -> None:
     DeltaTableBuilder.location = location  # type: ignore[method-assign]
     boundaries.around(DataFrameWriter, "save", lambda writer, path: f"writing {table_of(path)}")
     boundaries.around(computation, "leave_staged", lambda *_: "writing staging")
-    boundaries.around(local_append, "write_deltalake", lambda *_, **__: "writing run record")
-    boundaries.around(
-        local_commit, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}"
-    )
-    boundaries.around(local_commit, "commit_files", lambda *asked: committed(table_of(asked[3]), asked[5]))
+    boundaries.around(record, "append_any", lambda *_: "writing run record")
+    boundaries.around(write, "_committed", committed)
+    boundaries.around(create, "_created_here", lambda _, path, *__: f"creating {table_of(path)}")
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
     boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
 

@@ -25,11 +25,12 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pipelines.delta import limits
 from pipelines.delta.commits import recent_commits
-from pipelines.delta.local_append import append_here, compact_here, compacting_alone
+from pipelines.delta.create import FED
 from pipelines.delta.local_log import commit_info, folder_on_disk, logged_versions
 from pipelines.delta.local_reader import CHANGE, table_here
 from pipelines.delta.table_versions import TableVersion, newest, table_id
-from pipelines.delta.tables import FED, latest_version, read_at
+from pipelines.delta.tables import latest_version, read_at
+from pipelines.delta.write import append_any, compact, compacting_alone
 from pipelines.errors import LocalUnsupportedError
 from pipelines.spark.frames import frame_of
 from tests.conftest import CHAOS
@@ -325,49 +326,48 @@ def test_no_row_is_lost_on_the_way_to_spark(spark: SparkSession, sizes: tuple[in
 
 def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Commits of both, one after the other, past several checkpoints; a column that the table lacks is added."""
-    # delta-rs appends to run records only, which are made without in-commit timestamps
-    path = new_table(spark, tmp_path / "t", checkpointInterval="3", enableInCommitTimestamps="false")
+    path = new_table(spark, tmp_path / "t", checkpointInterval="3")
     for number in range(8):
         if number % 2:
             write(spark, path, rows(number, 1))
         else:
-            append_here(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+            append_any(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
     assert bag(spark.read.format("delta").load(path)) == bag(pa.Table.from_pylist(rows(0, 8), SCHEMA))
     assert list((tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet"))
     more = pa.Table.from_pylist(rows(8, 1), SCHEMA).append_column("more", pa.array([5]))
-    append_here(spark, path, more)
+    append_any(spark, path, more)
     frame = spark.read.format("delta").load(path)
     assert frame.columns == [*NAMES, "more"]
     assert sorted(row["more"] or 0 for row in frame.collect()) == [0] * 8 + [5]
     with pytest.raises(LocalUnsupportedError):
-        append_here(spark, str(tmp_path / "none"), more)
+        append_any(spark, str(tmp_path / "none"), more)
 
 
 def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
     """Beside writers that come meanwhile: the same rows, of all versions; a column that some files lack is NULL."""
-    path = new_table(spark, tmp_path / "t", enableInCommitTimestamps="false")
+    path = new_table(spark, tmp_path / "t")
     for number in range(5):
-        append_here(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
-    append_here(spark, path, pa.Table.from_pylist(rows(5, 1), SCHEMA).append_column("more", pa.array([5])))
+        append_any(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+    append_any(spark, path, pa.Table.from_pylist(rows(5, 1), SCHEMA).append_column("more", pa.array([5])))
     before = bag(spark.read.format("delta").load(path))
-    compact_here(spark, path)
+    compact(spark, path)
     assert bag(spark.read.format("delta").load(path)) == before
     assert len(table_here(spark, path).files) == 1
     assert len(table_here(spark, path, 6).files) == 6
     assert bag(read_at(spark, path, 6)) == before
-    assert append_here(spark, path, pa.Table.from_pylist(rows(6, 1), SCHEMA)) == latest_version(spark, path) == 8
-    compact_here(spark, str(tmp_path / "none"))
+    assert append_any(spark, path, pa.Table.from_pylist(rows(6, 1), SCHEMA)) == latest_version(spark, path) == 8
+    compact(spark, str(tmp_path / "none"))
 
 
 def test_two_put_files_together_at_once(spark: SparkSession, tmp_path: Path) -> None:
     """Of the same files: delta-rs alone would have the rows of both, twice as many each time."""
-    path = new_table(spark, tmp_path / "t", enableInCommitTimestamps="false")
+    path = new_table(spark, tmp_path / "t")
 
     def write(first: int) -> None:
         for number in range(first, first + WRITES):
-            append_here(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+            append_any(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
             if number % 2:
-                compact_here(spark, path)
+                compact(spark, path)
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(write, range(0, 3 * WRITES, WRITES)))
@@ -439,7 +439,7 @@ def test_files_that_may_hold_a_text(spark: SparkSession, tmp_path: Path) -> None
     numbered = spark.createDataFrame([(text, number) for number, text in enumerate(texts)], schema).coalesce(1)
     numbered.write.format("delta").option("maxRecordsPerFile", 1).save(path)
     for number, text in enumerate(texts):
-        append_here(spark, path, pa.table({"text": pa.array([text], pa.string()), "n": pa.array([-number])}))
+        append_any(spark, path, pa.table({"text": pa.array([text], pa.string()), "n": pa.array([-number])}))
     table = table_here(spark, path)
     assert len(table.files) == 2 * len(texts)
     read = []

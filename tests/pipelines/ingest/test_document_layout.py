@@ -8,7 +8,7 @@ import pytest
 from pyarrow.parquet import ParquetFile
 from pyspark.sql import SparkSession
 
-from pipelines.delta import local_commit, row_groups
+from pipelines.delta import row_groups, write
 from pipelines.delta.local_reader import table_here
 from pipelines.ingest import commits
 from tests.support.document_lake import DocumentLake
@@ -20,7 +20,7 @@ GROUP_BYTES = 40_000
 
 
 def test_few_documents_a_row_group(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (commits, local_commit):
+    for module in (commits, write):
         monkeypatch.setattr(module, "GROUP_BYTES", GROUP_BYTES)
     lake = DocumentLake.of(spark, tmp_path / "project")
     texts = [f"<a><k>{'x' * 500}{number}</k></a>" for number in range(600)]

@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 
 BOUNDARIES = [
     f"{side} {what}"
-    for what in ("writing rows", "committing source", "writing changes", "merging source", "writing quarantine", RECORD)
+    for what in ("committing source", "merging source", "writing quarantine", RECORD)
     for side in ("before", "after")
 ]
 KILLS = int(os.environ.get("TRENDLAKE_KILLS", "0"))

@@ -12,9 +12,9 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta import local_commit
-from pipelines.delta.commits import known_commits
-from pipelines.delta.local_reader import TableHere, table_here
+from pipelines.delta import write
+from pipelines.delta.commits import Commit, known_commits
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import latest_version, read_at
 from pipelines.ingest import small_files
 from pipelines.ingest.deliver import ingest
@@ -52,16 +52,14 @@ def test_rows_and_their_history_stay(lake: Lake) -> None:
         assert lake.deliver([at_hour(number)], feed=f"f{number}").rows_out == number + 1
     spark, path = lake.spark, lake.warehouse.source("flights")
     commits = known_commits(spark, path)
-    moved = [commit for commit in commits if commit.operation == "OPTIMIZE"]
+    moved = [commit for commit in commits if commit.note["stage"] == "compact"]
     assert len(moved) == 3
-    assert {commit.note["stage"] for commit in moved} == {"compact"}
-    assert {(commit.metric("numRemovedFiles"), commit.metric("numAddedFiles")) for commit in moved} == {(MANY, 1)}
     assert len(table_here(spark, path).files) == 2
     written = 0
     for commit in commits[::-1]:
-        written += commit.operation == "WRITE"
+        written += commit.note["stage"] == "ingest"
         expected = sorted(at_hour(number)["event_id"] for number in range(written))
-        if commit.operation == "OPTIMIZE":
+        if commit in moved:
             assert ids(read_at(spark, path, commit.version).toArrow()) == expected
         at = table_here(spark, path, commit.version)
         assert ids(at.every(["event_id"], 100)) == expected
@@ -108,16 +106,16 @@ def test_many_deliveries_of_one_ingestion(lake: Lake) -> None:
 
 def test_another_writer_comes_first(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The delivery is taken, and the files are put together after the next one."""
-    real, path, others = local_commit.commit_files, lake.warehouse.source("flights"), [at_hour(100)]
+    real, path, others = write.put_together, lake.warehouse.source("flights"), [at_hour(100)]
 
-    def commit_files(*asked: Any) -> int | None:
-        if asked[5] == "Optimize" and others:
+    def meanwhile(*asked: Any) -> Commit:
+        if others:
             lake.append([others.pop()])
         return real(*asked)
 
     for number in range(MANY - 1):
         lake.deliver([at_hour(number)], feed=f"f{number}")
-    monkeypatch.setattr(local_commit, "commit_files", commit_files)
+    monkeypatch.setattr(write, "put_together", meanwhile)
     assert lake.deliver([at_hour(MANY)], feed="overtaken").rows_inserted == 1
     assert len(table_here(lake.spark, path).files) == MANY + 1
     assert not others
@@ -145,18 +143,18 @@ def an_append(lake: Lake, path: str) -> None:
 def test_another_writer_commits_meanwhile(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, other: Callable[[Lake, str], None]
 ) -> None:
-    """After the compaction's transaction has begun: every row is there as the other writer has left it, and once."""
-    real, path, others = TableHere.last_transaction, lake.warehouse.source("flights"), [other]
+    """After the file is written: every row is there as the other writer has left it, and once."""
+    real, path, others = write.AddAction, lake.warehouse.source("flights"), [other]
     for number in range(MANY - 1):
         lake.deliver([at_hour(number)], feed=f"f{number}")
     lake.append([at_hour(MANY - 1)])
 
-    def last_transaction(table: TableHere, application: str) -> int:
+    def added(*asked: Any) -> Any:
         if others:
             others.pop()(lake, path)
-        return real(table, application)
+        return real(*asked)
 
-    monkeypatch.setattr(TableHere, "last_transaction", last_transaction)
+    monkeypatch.setattr(write, "AddAction", added)
     before = {at_hour(number)["event_id"] for number in range(MANY)}
     put_together(lake.spark, path, lake.contract, "compaction")
     assert not others

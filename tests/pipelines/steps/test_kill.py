@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
 
 KILLS = int(os.environ.get("TRENDLAKE_KILLS", "0"))
 FIRST_DAY, LAST_DAY = 0.5, 2.5
-SMALL = ("writing rows", "writing changes", "committing results", "writing run record")
+SMALL = ("committing results", "writing run record")
 FILES, SMALL_FILES = 24, 8
 """Entries that a run adds to its tables' folders, about; and that a small revision does."""
 
