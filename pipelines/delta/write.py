@@ -155,10 +155,10 @@ def put_together(table: TableHere, files: Sequence[str], rows: pa.Table, note: s
     if not table.writable:
         raise LocalUnsupportedError("a table that asks more of who writes it")
     refuse_full_disk(table.folder, rows.nbytes)
+    now = _milliseconds()
+    added = _file_of(table.folder, rows, now)
 
     def write(view: DeltaTable, about: CommitProperties) -> None:
-        now = _milliseconds()
-        added = _file_of(table.folder, rows, now)
         gone = [RemoveAction(name, False, now, table.sizes[name], {}) for name in files]
         view.create_write_transaction(
             [*gone, added],

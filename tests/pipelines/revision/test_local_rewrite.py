@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from delta.tables import DeltaTable
+from deltalake.table import TableMerger
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
@@ -251,6 +252,19 @@ def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeyp
         waiting.append(writer)
         assert rewrite.commit(note) is None
     assert lake.rows() == bag(table_of([*wanted, row(11)]))
+
+    execute = TableMerger.execute
+
+    def late_execute(merge: TableMerger) -> Any:
+        while waiting:  # delta-rs has seen the newest version
+            waiting.pop()()
+        return execute(merge)
+
+    monkeypatch.setattr(TableMerger, "execute", late_execute)
+    rewrite, note = lake.rewrite([row(1, real=6.0)]), lake.note()
+    waiting.append(lambda: lake.write_by_spark([row(12)]))
+    assert rewrite.commit(note) is None
+    assert lake.rows() == bag(table_of([*wanted, row(11), row(12)]))
     lake.bring(wanted)
     assert lake.rows() == bag(table_of(wanted))
 
