@@ -20,7 +20,7 @@ FEED_BYTES = 64 << 20
 DELIVERED = 250_000
 """Rows of a delivery that are written."""
 REWRITTEN_BYTES = 256 << 20
-"""Bytes, not compressed, of the files that a delivery writes anew."""
+"""Bytes of the files that a commit may write again."""
 KEYS_COMPARED = 20_000_000
 """Rows of a source whose keys are held beside those of a delivery, or of changed rows."""
 KEYS_SENT = 500_000
@@ -48,8 +48,6 @@ REVISED = 250_000
 """Rows of a revision: those that have changed, and those of the windows that they touch."""
 MATCHED = 250_000
 """Changed rows of a revision on Spark that are collected, to see which of them the pattern may match."""
-REWRITTEN = 2_000_000
-"""Rows of the files that a publication writes anew: what a worker may hold."""
 
 RECORDS = 100_000
 """Run records that are read."""

@@ -39,6 +39,7 @@ from cep_core.events.arrays import repeated
 from cep_core.events.codes import group_codes
 from cep_core.events.names import same_name
 from cep_core.events.normalise import canonical
+from pipelines.delta import limits
 from pipelines.delta.commits import EPOCH, Commit, commit_in_log
 from pipelines.delta.local_log import commit_actions, commit_info, folder_on_disk, local_errors, newest_view
 from pipelines.delta.local_reader import TableHere
@@ -121,7 +122,13 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
     codes = group_codes([canonical(column) for column in told_by], looked_for.num_rows)
     if len(np.unique(codes)) < looked_for.num_rows:
         raise LocalUnsupportedError("equal rows among those that change")  # which of them would be of no account
-    refuse_full_disk(table.folder, changes.after.nbytes + sum(table.sizes.values()))
+    looked_in = table
+    for name, (first, last) in near.items():
+        looked_in = looked_in.near_time(name, [(first, last + 1)])
+    size = sum(looked_in.sizes.values())
+    if size > limits.REWRITTEN_BYTES:
+        raise LocalUnsupportedError(f"files of more than {limits.REWRITTEN_BYTES >> 20} MB to be written again")
+    refuse_full_disk(table.folder, changes.after.nbytes + size)
     names = {name: f"c{at}" for at, name in enumerate(table.schema.names)}
     source = _merged(changes, names)
     on = [f"s.{DOING} <> '{NEW}'"]

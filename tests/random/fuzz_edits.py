@@ -269,7 +269,7 @@ def written(road: str) -> Iterator[None]:
     if road == "here":
         yield
         return
-    with patch.multiple(limits, PUBLISHED=-1, REVISED=-1, REWRITTEN=-1):
+    with patch.multiple(limits, PUBLISHED=-1, REVISED=-1, REWRITTEN_BYTES=-1):
         yield
 
 

@@ -198,7 +198,7 @@ def rows_of(rows: list[tuple[str, int, float]]) -> pa.Table:
     return pa.Table.from_pylist(whole, pa.schema([(name, kind) for name, (_, kind) in TYPES.items()]))
 
 
-@pytest.mark.parametrize(("limit", "why"), [("DELIVERED", "more than 3 rows"), ("REWRITTEN_BYTES", "written anew")])
+@pytest.mark.parametrize(("limit", "why"), [("DELIVERED", "more than 3 rows"), ("REWRITTEN_BYTES", "written again")])
 def test_large_files_are_left_to_spark(
     spark: SparkSession, tmp_path: Path, limit: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,7 +208,7 @@ def test_large_files_are_left_to_spark(
     source.bring(rows_of([(f"e{i}", i, 1.0) for i in range(4)]), "first")
     before = source.version
     monkeypatch.setattr(limits, limit, 3)
-    target = write_here.Target(spark, spark.newSession(), source.path, before, source.contract)
+    target = write_here.Target(spark, "note", source.path, before, source.contract)
     row = rows_of([("e2", 2, 5.0)])
     with pytest.raises(LocalUnsupportedError, match=why):
         write_here.merge_here(target, row.select(["id"]), row, row.slice(0, 0))
@@ -222,7 +222,7 @@ def test_documents_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> Non
     row = rows_of([("a", 1, 1.0)])
     source.bring(row, "first")
     contract = replace(source.contract, documents=DocumentPaths())
-    target = write_here.Target(spark, spark.newSession(), source.path, source.version, contract)
+    target = write_here.Target(spark, "note", source.path, source.version, contract)
     for change in changes_of(target)[1:]:
         with pytest.raises(LocalUnsupportedError, match="documents"):
             change()
@@ -236,7 +236,7 @@ def test_of_two_at_once_one_is_refused(spark: SparkSession, tmp_path: Path) -> N
     source.bring(rows_of([("a", 1, 1.0), ("b", 2, 1.0)]), "first")
     seen = source.version
     source.bring(rows_of([("a", 1, 2.0)]), "other")
-    target = write_here.Target(spark, spark.newSession(), source.path, seen, source.contract)
+    target = write_here.Target(spark, "note", source.path, seen, source.contract)
     for change in changes_of(target):
         with pytest.raises(write_here.OvertakenError):
             change()

@@ -152,13 +152,10 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: 
                 done.append("contract between steps")
                 most_allowed = edited_between_steps(rng, lake, most_allowed, f"between {number}")
                 run = lake.run(FIRST_DAY, LAST_DAY, f"after {number}")
-            most = rng.choice(
-                [(0, 0), (limits.REVISED, -1), (limits.REVISED, limits.REWRITTEN), (limits.REVISED, limits.REWRITTEN)]
+            revised, rewritten = rng.choice(
+                [(0, 0), (limits.REVISED, -1), *[(limits.REVISED, limits.REWRITTEN_BYTES)] * 2]
             )
-            with (
-                patch.object(limits, "REVISED", most[0]),
-                patch.object(limits, "REWRITTEN", most[1]),
-            ):  # 0: all is left to Spark
+            with patch.multiple(limits, REVISED=revised, REWRITTEN_BYTES=rewritten):  # 0: all is left to Spark
                 record = revise(renamed(run, f"revision {number}"))
             road = "here" if record.rows_out is not None and record.staged_version is None else "by Spark"
             REVISIONS[road] += 1
