@@ -1,4 +1,4 @@
-"""What a disk, a file of a table or a process without memory did to the work, told as an error that a person can mend.
+"""Failures of a disk, of a table's file or of memory, as an error that a person can fix.
 
 Python, Arrow, delta-rs, Java and Spark each say it in words of their own, somewhere in the causes of an exception.
 """

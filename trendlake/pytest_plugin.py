@@ -1,4 +1,4 @@
-"""A pytest plugin: the tests beside a project's patterns, each as a test of pytest.
+"""A pytest plugin: the tests next to a project's patterns, each as a test of pytest.
 
 pytest loads it wherever this package is installed: `pytest conf/patterns/tests`. As every run of pytest in that
 environment imports this module, it imports the engine only for such a file.

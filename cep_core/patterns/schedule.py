@@ -18,7 +18,7 @@ NAMES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-"""What Airflow's `cron_presets` and croniter have names for."""
+"""The schedules that have names in Airflow's `cron_presets` and in croniter."""
 _FIELDS = "minute hour day-of-month month day-of-week"
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 

@@ -152,7 +152,7 @@ def patterns_below(place: Place, source: str) -> list[str]:
 
 
 def next_revision(source: str, patterns: list[str]) -> list[str]:
-    """What to type after rows of a source have changed; nothing where no pattern reads it."""
+    """The command to type after rows of a source have changed; none if no pattern reads it."""
     if not patterns:
         return []
     return [f"next: {command(f'revise {patterns[0]}' if len(patterns) == 1 else f'revise --source {source}')}"]

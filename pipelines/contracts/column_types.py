@@ -28,8 +28,8 @@ SIZED = ("decimal", "varchar", "char")
 
 
 def spark_type(item: Property, *, lists: bool = False) -> str:
-    """The Spark type of a column: `physicalType` where given, else by the logical type; lists of any type only where
-    `lists` says so. Raises ValueError."""
+    """The Spark type of a column: `physicalType` where given, else by the logical type; lists of any type only if
+    `lists` is true. Raises ValueError."""
     logical, options = item.logical_type, item.logical_type_options
     if lists and logical == "array" and item.physical_type:
         return item.physical_type

@@ -1,4 +1,4 @@
-"""What options and arguments of a contract's rules may be: a clause is understood or refused, never passed over."""
+"""The allowed options and arguments of a contract's rules: a clause is understood or refused, never ignored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "duplicateValues": ("properties",),
     "rowCount": (),
 }
-"""What each metric takes."""
+"""The options and arguments of each metric."""
 UNITS = ("rows", "percent")
 
 

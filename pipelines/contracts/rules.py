@@ -89,12 +89,11 @@ class Rule:
 
     @property
     def quarantines(self) -> bool:
-        """Whether a row that breaks it is set apart."""
+        """Whether a row that breaks it is quarantined."""
         return self.kind != "row_count" and self.limit.none_allowed and not self.warning
 
 
 def unique_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules of uniqueness that set rows apart; of those that speak of one key the first: it leaves the others
-    nothing."""
+    """The rules of uniqueness that quarantine rows; of several for one key the first: it leaves the others nothing."""
     unique = [rule for rule in rules if rule.kind == "unique" and rule.quarantines]
     return list({rule.columns: rule for rule in reversed(unique)}.values())[::-1]

@@ -1,9 +1,9 @@
 """Rules of uniqueness: which row counts where several share a key and break no earlier rule, wherever in the table they
-lie.
+are.
 
 - Where the contract names a `sequence`, the row of the highest counts; NULL is the lowest.
 - Rows that are equal in all columns of the contract count as one.
-- Where rows differ and no sequence says which counts, none does: all are set apart. What they hold never decides.
+- Where rows differ and no sequence says which counts, none does: all are quarantined. Their values never decide.
 
 Whether a row counts depends on rows outside the range that a run reads. Were it judged by the range alone, a window's
 rows would depend on how runs were cut, and a revision could not tell what a recomputation would give.
@@ -30,7 +30,7 @@ TOP, DIFFER, NUMBER = "__trendlake_top", "__trendlake_differ", "__trendlake_numb
 
 
 def entry(rule: Rule, reason: Column | None = None, tolerated: Column | None = None) -> Column:
-    """What `BROKEN` holds of a row that breaks `rule`."""
+    """The entry of `BROKEN` for a row that breaks `rule`."""
     why = sf.lit(reason_of(rule)) if reason is None else reason
     spared = sf.lit(False) if tolerated is None else tolerated
     return sf.struct(sf.lit(rule.name).alias("rule"), why.alias("reason"), spared.alias("tolerated"))

@@ -1,4 +1,4 @@
-"""What a commit notes of the members of a family."""
+"""The note of a commit about the members of a family."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_NOTED = 10_000
 
 
 def noted_members(plan: AnyPlan) -> Members | None:
-    """What a commit notes of a family's members; nothing of other plans."""
+    """The note of a commit about a family's members; None for other plans."""
     if not isinstance(plan, FamilyPlan):
         return None
     known = members_of(plan)

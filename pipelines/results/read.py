@@ -153,7 +153,7 @@ def _rows_of_members(plan: FamilyPlan, counts: Iterable[tuple[Any, ...]]) -> int
 
 
 def mask(rows: pa.Table, plan: AnyPlan, selection: Selection) -> Any:
-    """Which of `rows` the groups and times of `selection` mean: Booleans, not NULL."""
+    """For each of `rows` whether it has the groups and times of `selection`: Booleans, not NULL."""
     tests = [_equal(rows[name], value) for name, value in selection.groups.items()]
     time = rows[time_of(plan)].cast(pa.int64())
     if selection.start is not None:
@@ -220,7 +220,7 @@ def _current_hashes(plan: AnyPlan, first: int | None, last: int | None) -> set[s
 
 
 def conditions(plan: AnyPlan, selection: Selection) -> list[Column]:
-    """What Spark asks of each row that the groups and times of `selection` mean."""
+    """Spark's conditions on rows with the groups and times of `selection`."""
     tests = [column(name).eqNullSafe(_literal(plan, name, value)) for name, value in selection.groups.items()]
     time = sf.unix_micros(column(time_of(plan)))
     if selection.start is not None:

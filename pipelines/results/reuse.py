@@ -1,4 +1,4 @@
-"""Dynamic patterns: where only a part of time is touched by a change, only its windows are computed anew.
+"""Dynamic patterns: where only a part of time is touched by a change, only its windows are computed again.
 
 A plan says by which hash its results are known from window to window (`AnyPlan.stretches`); an arc of an automaton that
 lives elsewhere is no part of it. A commit to the results notes the hashes of the windows that it made. A window is
@@ -39,7 +39,7 @@ CHECK = "windows_changed"
 
 
 def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | None, work: Work) -> Note:
-    """What a publication notes of the windows that it has `shown` on a basis, in unbroken stretches. `work`: which of
+    """The note of a publication on the windows that it has `shown` on a basis, in unbroken stretches. `work`: which of
     them it has computed."""
     stretches = [stretch for windows in shown if windows for stretch in run.plan.stretches(windows)]
     own = run.warehouse.table_of(run.name) == run.name
@@ -62,7 +62,7 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
 def changed(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None) -> range:
     """The windows of the run that are to be computed: all between the first and the last that the results do not hold
     already. `version`: of the source, of the table `source_table`. `notes`: as of `ledger.notes`, the newest first;
-    what a quiet one says holds beside what the commit before it says. Rows of a version of the
+    a quiet one adds to the note of the commit before it. Rows of a version of the
     code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.made`)."""
     windows, spoken = run.windows, list(publications(run.plan, notes))
     if not windows:

@@ -1,4 +1,4 @@
-"""Which of the source's changed rows a pattern may match: it is computed again for those only."""
+"""The changed rows of the source that a pattern may match: it is computed again for those only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two tables of rows, told apart by their key: which came, which went, which are other ones now."""
+"""Two tables of rows, compared by their key: which came, which went, which are other ones now."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _NAMES = {
 
 
 def spark_name(kind: pa.DataType) -> str:
-    """What Spark calls the type of a column that it reads from Arrow, such as `decimal(38,0)` or `array<string>`.
+    """Spark's name for the type of a column that it reads from Arrow, such as `decimal(38,0)` or `array<string>`.
     Raises ValueError for one that no column of results has."""
     if kind in _NAMES:
         return _NAMES[kind]

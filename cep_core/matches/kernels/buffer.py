@@ -68,7 +68,7 @@ class Runs(NamedTuple):
 
 @compiled.entry
 def strands(graph: Graph, digests: UInt64s, laid: Strands) -> None:
-    """Lay the nodes out in strands: events of one part, each bound after the one before it and nothing else, side by
+    """Arrange the nodes in strands: events of one part, each bound after the one before it and nothing else, side by
     side. A match is slices of a few strands, so that it is written without stepping from node to node."""
     event, part, left, _, _ = borrowed(graph)
     head, at, line, sums = borrowed(laid)

@@ -140,7 +140,7 @@ class Program:
         return lambda register, event: column[event]
 
     def _newest(self, part: int, read: s.Attribute) -> Cell:
-        """What a condition reads of the event that part `part` is about to take."""
+        """The value that a condition reads of the event that part `part` is about to take."""
         slot = slot_of_newest(part, read)
         if slot is None:
             column = self.columns(read.name)

@@ -3,7 +3,7 @@
 | tier | array | exact |
 | --- | --- | --- |
 | F | float64 (rows, K) | additions of whole numbers, while the result stays below 2^53 |
-| U | uint64 (rows, K, 2): low, high | whole numbers modulo 2^128, whatever lies between |
+| U | uint64 (rows, K, 2): low, high | whole numbers modulo 2^128, for intermediate sums of any size |
 | E | float64 (rows, K, 2): mantissa |m| < 2^300, exponent e >= 0: m 2^(600 e) | as float64, any size |
 | D | float64 (rows, K, 3): mantissa in two floats, high + low, and the exponent of E | 2^-104 an addition, any size |
 

@@ -212,7 +212,7 @@ class Cells:
         return self._exact(c, k) or self.beyond[c, k]
 
     def _exact(self, c: int, k: int) -> Number | None:
-        """A sum, where 128 bits are known to hold it: what is true of its size, not of how it was computed, says so."""
+        """A sum, where 128 bits are known to hold it: that follows from its size, not from how it was computed."""
         contributions = self.contributions
         values = contributions.values_of.get(k)
         if values is None:

@@ -55,7 +55,7 @@ def run_xml_join(plan: XmlJoinPlan, columns: Columns, windows: range | None = No
 
 class Answers:
     """The answers of all queries of a plan over the relations of documents; `ids` and `times` (microseconds) are those
-    of the documents. Only answers whose later document lies in [low, high)."""
+    of the documents. Only answers whose later document is in [low, high)."""
 
     def __init__(
         self, plan: XmlJoinPlan, relations: Relations, ids: pa.Array, times: Int64s, low: int = _FIRST, high: int = _END
