@@ -89,7 +89,8 @@ def _again(
 def write_source_of_documents(
     name: str, sample: Path, roles: Roles, document_path: str | None, time_format: str | None, project_dir: Path | None
 ) -> dict[str, Any]:
-    """The contract of a source of XML documents. Raises as `pipelines.authoring.source_documents.new_source`."""
+    """The contract of a source of XML documents. Raises as
+    `pipelines.authoring.source_documents.new_source_of_documents`."""
     from pipelines.authoring.free_names import refuse_source
     from pipelines.authoring.source_documents import new_source_of_documents
     from pipelines.project.profile import profile_or_default

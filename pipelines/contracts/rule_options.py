@@ -26,7 +26,7 @@ UNITS = ("rows", "percent")
 
 
 def bad_options(item: Property, source: Source, path: Path_) -> Iterator[TrendlakeError]:
-    """Mistakes in the values of a column's `logicalTypeOptions`; bounds are read by `contract_rules`."""
+    """Mistakes in the values of a column's `logicalTypeOptions`; bounds are read by `read_rules`."""
     options = item.logical_type_options
 
     def bad(key: str, message: str, hint: str | None = None) -> TrendlakeError:

@@ -151,7 +151,7 @@ def _repeats(codes: Int64s) -> bool:
 
 
 def _has_key(table: pa.Table, key: Sequence[str]) -> Bools:
-    """As `duplicates.has_key`."""
+    """As `pipelines.rules.unique.has_key`."""
     if len(key) > 1:
         return np.ones(table.num_rows, np.bool_)
     return numbers(pc.is_valid(table.column(key[0])).combine_chunks())

@@ -63,7 +63,7 @@ def changed(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, sourc
     """The windows of the run that are to be computed: all between the first and the last that the results do not hold
     already. `version`: of the source, of the table `source_table`. `notes`: as of `ledger.notes`, the newest first;
     a quiet one adds to the note of the commit before it. Rows of a version of the
-    code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.made`)."""
+    code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.row_versions`)."""
     windows, spoken = run.windows, list(publications(run.plan, notes))
     if not windows:
         return windows

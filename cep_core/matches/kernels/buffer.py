@@ -32,7 +32,8 @@ class Graph(NamedTuple):
 
 class Strands(NamedTuple):
     """Nodes laid out in strands. By link, `head` is the link of a strand's first node and `at` the node's place in
-    `line`, which holds the events; `sums` (size + 1, LANES): the name of all before each place (see `match_names`)."""
+    `line`, which holds the events; `sums` (size + 1, LANES): the name of all before each place (see
+    `cep_core.matches.run.match_ids`)."""
 
     head: Int32s
     at: Int32s

@@ -51,8 +51,8 @@ CHUNK_MATCHES = 1 << 16
 @dataclass(frozen=True)
 class Chunk:
     """Some matches: their events end to end, each match's in order (`events`, int32 indices into the stream), how many
-    of each part it has (`lengths`: one row a match, one column a part), and its name (see `match_names`). Read from a
-    buffer, it is good until the next one is asked for."""
+    of each part it has (`lengths`: one row a match, one column a part), and its name (see
+    `cep_core.matches.run.match_ids`). Read from a buffer, it is good until the next one is asked for."""
 
     events: Int32s
     lengths: Int64s
