@@ -20,13 +20,12 @@ from cep_core.sharing.family import FamilyPlan
 from pipelines.check import Check
 from pipelines.delta.tables import read_at
 from pipelines.error_text import plural
-from pipelines.results.family_notes import members_of
 from pipelines.results.ledger import Ledger
 from pipelines.results.notes import Note
 from pipelines.results.owned_rows import Place
 from pipelines.results.provenance import PLAN_HASH
 from pipelines.results.publication import conjunction
-from pipelines.results.reuse import MEMBERS, publications
+from pipelines.results.reuse import MEMBERS, members_of, publications
 from pipelines.results.row_versions import stale_rows
 from pipelines.results.staging import Staged, read_staged, staged_folder
 from pipelines.results.windows import Pieces

@@ -8,6 +8,7 @@ one, had the same hash there.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,13 +19,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType
 
 from cep_core import AnyPlan
-from cep_core.sharing.family import row_hash, row_stretches
+from cep_core.patterns.parameters import Row
+from cep_core.sharing.family import FamilyPlan, row_hash, row_stretches
 from pipelines.check import Check
 from pipelines.error_text import plural
 from pipelines.results.coverage import grid_of, numbered_alike
-from pipelines.results.family_notes import noted_members
 from pipelines.results.ledger import Ledger
-from pipelines.results.notes import Note, Work
+from pipelines.results.notes import Members, Note, Work
 from pipelines.results.row_versions import stale_rows
 from pipelines.results.windows import Pieces
 from pipelines.runs.basis import Basis
@@ -36,6 +37,8 @@ MEMBERS = "members_changed"
 """The check in a step's record that says how many members of a family were not computed again."""
 CHECK = "windows_changed"
 """The check in a step's record that says how many windows of the run were not computed again."""
+MOST_NOTED = 10_000
+"""Members of a family that a commit notes; the rows of a larger one are all computed again after an edit."""
 
 
 def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | None, work: Work) -> Note:
@@ -57,6 +60,20 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
         work=work,
         pattern=None if own else run.name,
     )
+
+
+def noted_members(plan: AnyPlan) -> Members | None:
+    """The note of a commit about a family's members; None for other plans."""
+    if not isinstance(plan, FamilyPlan):
+        return None
+    known = members_of(plan)
+    return Members(plan.form, tuple(sorted(known)) if len(known) <= MOST_NOTED else None)
+
+
+def members_of(plan: FamilyPlan) -> dict[str, Row]:
+    """The rows of a family by hash."""
+    hashes = (hashlib.sha256(key.encode()).hexdigest()[:16] for key in plan.parameters.keys)
+    return dict(zip(hashes, plan.parameters.rows, strict=True))
 
 
 def changed(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None) -> range:

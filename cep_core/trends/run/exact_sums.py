@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from cep_core.events.array_types import Bools, Codes, Float64s, Int64s, UInt64s
 from cep_core.trends.kernels.arguments import Tasks
+from cep_core.trends.kernels.numbers import add_wide
 from cep_core.trends.kernels.rounding import nearest
-from cep_core.trends.kernels.wide_sums import add_wide
 from cep_core.trends.run.aggregates import Carried, Contributions
 from cep_core.trends.run.exact_arithmetic import Number, count_log10
 from cep_core.trends.run.kernel_pass import Pass
