@@ -129,7 +129,7 @@ def prepare(folder: Path) -> None:
     """Imports what the Python files import, and reads the grammar of patterns and the contracts of their sources."""
     for module in ("trendlake_dags", "trendlake_batches"):
         import_module(module)
-    with suppress(TrendlakeError):  # of the project: each pattern's own file tells of it
+    with suppress(TrendlakeError):  # of the project: each pattern's own file reports it
         project = find_project()
         sources = {str(pattern.source) for path in _files(folder) if (pattern := _read(path, _text(path)))}
         for source in sources:
@@ -212,7 +212,7 @@ def _root(folder: Path) -> Path:
 def _names(patterns: Mapping[str, Pattern]) -> DagNames:
     try:
         profile = profile_or_default(find_project())
-    except TrendlakeError:  # there is no project, which each pattern's own file tells of
+    except TrendlakeError:  # there is no project, which each pattern's own file reports
         profile = Profile()
     return DagNames.of(patterns, profile.batches, profile.sources)
 

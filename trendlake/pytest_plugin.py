@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.Collector | None:
     """Files in a folder `conf/patterns/tests`."""
-    hidden = file_path.name.startswith((".", "#"))  # as editors make beside a file
+    hidden = file_path.name.startswith((".", "#"))  # as editors make next to a file
     if file_path.suffix == ".yaml" and not hidden and file_path.parts[-4:-1] == ("conf", "patterns", "tests"):
         return PatternTestFile.from_parent(parent, path=file_path)
     return None

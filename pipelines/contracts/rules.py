@@ -83,7 +83,7 @@ class Rule:
     warning: bool = False
     description: str = ""
     place: Place | None = field(default=None, compare=False, repr=False)
-    # not in the text of a rule, by which contracts are told apart in stored data: columns and roles are there anyway
+    # not in the text of a rule, which identifies contracts in stored data: columns and roles are there anyway
     compared: tuple[str, ...] = field(default=(), repr=False)
     sequence: str | None = field(default=None, repr=False)
 

@@ -62,7 +62,7 @@ def time_shards(windows: Windows, cut: Cut, time: Int64s) -> tuple[Int64s, Int32
     inside = time[rows] - windows.origin
     first, last = (inside - windows.within) // windows.slide + 1, inside // windows.slide
     lowest, highest = (np.maximum(first, low) - low) // cut.size, (np.minimum(last, high) - low) // cut.size
-    times = np.where(first <= last, highest - lowest + 1, 0)  # slide > within: a time may lie in no window
+    times = np.where(first <= last, highest - lowest + 1, 0)  # slide > within: a time may be in no window
     begins = np.cumsum(times) - times
     shard = np.repeat(lowest - begins, times) + np.arange(times.sum())
     return np.repeat(rows, times), shard.astype(np.int32)

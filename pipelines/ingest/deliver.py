@@ -210,7 +210,7 @@ class _Writer:
         token = commit_token(self.record.run_id, "ingest", feed=self.feed, delivery=number)
         if key is None:
             commit = self._append_unkeyed(rows, token, number)
-            if not commit.in_history:  # the history tells of it no more, but Delta knows its number
+            if not commit.in_history:  # the history has it no more, but Delta knows its number
                 return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
             return Taken(rows.num_rows, new=rows.num_rows), rows, commit.version
         sequence = self.contract.roles.get("sequence")

@@ -125,7 +125,7 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     commit = find_commit(spark, path, token)
     record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.in_history else 0)
     if not commit.in_history or commit.metric("numTargetRowsUpdated") != len(repairs):
-        raise OvertakenError  # somebody has changed such a row in between: look again
+        raise OvertakenError  # another process has changed such a row in between: look again
     return Replayed(int(record.rows_updated), known - written, unchanged, commit.version)
 
 

@@ -47,8 +47,8 @@ def annotate_duplicates(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame
     with `BROKEN` by the rules of single rows."""
     every = frame.withColumn(INSIDE, sf.lit(True))
     if rest is not None:
-        # Backwards: the last rule judges a row by others, of whom the rules before it must have judged. A row of `rest`
-        # that comes twice changes nothing: of its two copies one stands where it would stand alone.
+        # Backwards: the last rule judges a row by others, which earlier rules must have judged. A row of `rest` that
+        # comes twice changes nothing: one of its two copies has the place that it would have alone.
         for rule in reversed(rules):
             every = every.unionByName(related(rest, every, rule).withColumn(INSIDE, sf.lit(False)))
     for rule in rules:

@@ -93,7 +93,7 @@ class Publication:
         bounds = [sf.timestamp_micros(sf.lit(moment)) for moment in (first, last)]
         values = quoted_values({name: side("s", name) for name in self._results().columns})
         operation = side("s", OPERATION)
-        # What is inserted is no row that is there, even where one with the same identity is deleted.
+        # What is inserted is no row that exists, even where one with the same identity is deleted.
         merge = self._merge(difference, by, side("t", column).between(*bounds) & (operation != INSERT))
         if counts[DELETE]:
             merge = merge.whenMatchedDelete(condition=operation == DELETE)

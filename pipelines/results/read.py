@@ -177,7 +177,7 @@ def _greatest(rows: pa.Table, rank: str, key: Sequence[str], limit: int | None) 
     """`limit` rows, by `rank` descending (NULL last), then by `key` ascending (NULL first), as Spark orders them."""
     if limit is not None and rows.num_rows > limit:
         ranked = rows.filter(pc.is_valid(rows[rank]))
-        if ranked.num_rows >= limit:  # the others are no candidates, and Python need not order them
+        if ranked.num_rows >= limit:  # the others are no candidates, and Python does not have to order them
             order = pc.SelectKOptions(limit, [(rank, "descending")])
             least = pc.min(ranked[rank].take(pc.select_k_unstable(ranked.select([rank]), options=order)))
             rows = ranked.filter(pc.greater_equal(ranked[rank], least))

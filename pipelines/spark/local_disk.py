@@ -73,7 +73,7 @@ def use_local_disk(spark: SparkSession) -> None:
     if settings:
         files = java_class(spark, "org.apache.hadoop.fs.FileSystem")
         files.getLocal(hadoop).close()  # Spark's first one, which Hadoop would go on to hand out
-        files.getLocal(hadoop)  # before somebody asks who has settings of his own, and all get what he got
+        files.getLocal(hadoop)  # before a caller with other settings asks first, and all get its file system
 
 
 def compile_java(sources: Sequence[Path], to: Path, delta: Sequence[Path]) -> None:

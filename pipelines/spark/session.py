@@ -83,7 +83,7 @@ def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
     Raises JarsMissingError, JavaMissingError."""
     delta = find_jars(project, profile)
     jars = [*map(str, delta), *filter(None, [profile.spark.get(JARS)])]
-    if {local_disk.LOG_STORE_SETTING, ANY_SCHEME} & profile.spark.keys():  # Delta takes no second one beside ANY_SCHEME
+    if {local_disk.LOG_STORE_SETTING, ANY_SCHEME} & profile.spark.keys():  # Delta takes no second one with ANY_SCHEME
         return {JARS: ",".join(jars)}
     compiled = setup_file(project, local_disk.jar_name())
     if not compiled.is_file():

@@ -156,7 +156,7 @@ class Automaton:
             reason = k.advance(programs, leaves, events, groups, written, rules)
             at, links, count = int(memory[k.AT]), int(memory[k.LINKS]), int(memory[k.ENDINGS])
             if reason == k.OVERFLOWED:
-                # the event that did not fit has left links and ends behind: nothing of this go is told
+                # the event that did not fit has left links and ends behind: nothing of this go is reported
                 cuts = np.flatnonzero(stream.broken[: at + 1])
                 self.begun = max(self.begun, int(cuts[-1]) if len(cuts) else 0)
                 yield from self._slowly(each, reported)
