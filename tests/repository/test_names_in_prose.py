@@ -26,7 +26,6 @@ ELSEWHERE = {
     "Table.to_pylist": "a method of pyarrow",
     "apache_airflow_provider": "an entry point, in pyproject.toml",
     "col": "a function of Spark",
-    "found": "an earlier name of `in_history`",
     "cron_presets": "of Airflow",
     "data_interval_end": "a field of Airflow's API",
     "data_interval_start": "a field of Airflow's API",
