@@ -7,7 +7,7 @@ They are read where they are used, as `limits.NAME`, so that a test sets one her
 from __future__ import annotations
 
 READ = 250_000
-"""Rows of a table of which a question is answered: events near some windows, the rows of a file."""
+"""Rows of a table that one answer needs: events near some windows, the rows of a file."""
 FILES = 2_000
 """Files of a table that are looked at one after the other."""
 DOCUMENT_BYTES = 64 << 20
@@ -22,7 +22,7 @@ DELIVERED = 250_000
 REWRITTEN_BYTES = 256 << 20
 """Bytes of the files that a commit may write again."""
 KEYS_COMPARED = 20_000_000
-"""Rows of a source whose keys are held beside those of a delivery, or of changed rows."""
+"""Rows of a source whose keys are held together with those of a delivery, or of changed rows."""
 KEYS_SENT = 500_000
 """Keys that are sent to each of Spark's workers; more are shuffled."""
 QUARANTINE_READ = 50_000
@@ -52,7 +52,7 @@ MATCHED = 250_000
 RECORDS = 100_000
 """Run records that are read."""
 NARROW_RECORDS = 1_000_000
-"""Run records of which a few short columns are read."""
+"""Run records, where only a few short columns are read."""
 RESULTS_READ = 2_000_000
 """Rows of results that are shown or exported: some 200 MB."""
 COMPARED = 200_000
@@ -62,4 +62,4 @@ PAGE_ROWS = 50_000
 CHANGES_READ = 10_000
 """Changes of a publication that a page reads."""
 CHANGES_SAMPLED = 100_000
-"""Changes of a publication of which a page shows a sample: one of more is not read again."""
+"""Changes of a publication from which a page takes a sample: the changes of a larger one are not read again."""

@@ -39,7 +39,7 @@ def refuse_other_forms(table: DeltaTable) -> None:
 
 
 def has_feed(table: DeltaTable) -> bool:
-    """Whether the changes that a commit makes are told in the change feed."""
+    """Whether the change feed has the changes that a commit makes."""
     return bool(table.metadata().configuration.get(FEED_ON) == "true")
 
 

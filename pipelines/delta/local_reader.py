@@ -52,7 +52,7 @@ class TableHere:
     table_id: str
     """`metadata.id` of the version: that of another table, made in the place of one that was dropped, is another."""
     actions: pa.Table = field(compare=False, repr=False)
-    """What the log says of each of `files`, as delta-rs's `get_add_actions`."""
+    """The log's information about each of `files`, as delta-rs's `get_add_actions`."""
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -94,8 +94,8 @@ class TableHere:
     def rows(
         self, names: Sequence[str], time: str, slices: Slices, most: int, only: Condition | None = None
     ) -> pa.Table:
-        """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows
-        there; with `only` those of them that it is true of. Raises LocalUnsupportedError where they are more than
+        """Columns `names` of the rows whose `time` is in one of `slices`, in the order of `files` and of the rows
+        there; with `only` those of them for which it is true. Raises LocalUnsupportedError where they are more than
         `most`."""
         asked = list(dict.fromkeys((*names, time)))
 
@@ -151,7 +151,7 @@ class TableHere:
         return replace(self, files=chosen, row_count=None)
 
     def near_time(self, time: str, slices: Slices) -> TableHere:
-        """The same, with those files only that may hold rows whose `time` lies in one of `slices`, by the statistics of
+        """The same, with those files only that may hold rows whose `time` is in one of `slices`, by the statistics of
         each file. Raises LocalUnsupportedError."""
         with local_errors():
             choose = row_groups.near(time, slices)
@@ -262,7 +262,7 @@ class TableHere:
 
 
 def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> pa.Array:
-    """Where `time` lies in one of `slices`; a row without a time is in none."""
+    """Where `time` is in one of `slices`; a row without a time is in none."""
     moment = rows.column(time).cast(pa.int64())
     conditions = [pc.and_(pc.greater_equal(moment, low), pc.less(moment, high)) for low, high in slices]
     return pc.fill_null(reduce(pc.or_, conditions), False)

@@ -57,8 +57,8 @@ class Publication:
         return self.run.warehouse.results(self.run.name)
 
     def append(self, rows: DataFrame) -> Commit | None:
-        """What `replace` does where the windows have no rows yet, in a third of the time. The number in line shows
-        whether some have come since."""
+        """Does the same as `replace` where the windows have no rows yet, in a third of the time. The number in line
+        shows whether some have come since."""
         have = {same_name(name) for name in rows.columns}
         values = [
             (sf.col(quoted(field.name)) if same_name(field.name) in have else sf.lit(None))
@@ -89,12 +89,12 @@ class Publication:
         self, difference: DataFrame, counts: Mapping[str, int], by: Sequence[str], near: tuple[str, int, int]
     ) -> Commit | None:
         """Does with each row of `difference` what its `OPERATION` says. `counts`: rows by operation; `by`: the columns
-        of `identity`; `near`: (column, first, last) where the rows lie and lay, microseconds, both ends included."""
+        of `identity`; `near`: (column, first, last) where the rows are and were, microseconds, both ends included."""
         column, first, last = near
         bounds = [sf.timestamp_micros(sf.lit(moment)) for moment in (first, last)]
         values = quoted_values({name: side("s", name) for name in self._results().columns})
         operation = side("s", OPERATION)
-        # What is inserted is no row that is there, even where one with the same identity is deleted.
+        # What is inserted is no row that exists, even where one with the same identity is deleted.
         merge = self._merge(difference, by, side("t", column).between(*bounds) & (operation != INSERT))
         if counts[DELETE]:
             merge = merge.whenMatchedDelete(condition=operation == DELETE)

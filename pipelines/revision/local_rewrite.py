@@ -41,7 +41,7 @@ class Published:
 
     @classmethod
     def of(cls, table: TableHere, time: str, slices: Slices, most: int, chosen: Chosen | None = None) -> Published:
-        """The rows whose `time` lies in `slices`, of those with `chosen` the ones it is true of. Raises
+        """The rows whose `time` is in `slices`; with `chosen`, those of them for which it is true. Raises
         LocalUnsupportedError where the rows in `slices` are more than `most`."""
         rows = table.near_time(time, slices).rows(table.schema.names, time, slices, most)
         return cls(table, time, rows if chosen is None else rows.filter(chosen(rows)), rows.num_rows)

@@ -1,4 +1,4 @@
-"""What a chart and a heat map need of all that a pattern has published: `Counts`, counted here or by Spark."""
+"""The data of a chart and a heat map of all that a pattern has published: `Counts`, counted here or by Spark."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Counts(Protocol):
 
     @property
     def unit(self) -> str:
-        """What a window is called."""
+        """The word for a window."""
 
     @property
     def ends(self) -> Ends: ...

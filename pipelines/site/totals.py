@@ -14,7 +14,7 @@ NOUGHT = -1
 
 
 def order() -> Column:
-    """What counts are ranked by: the logarithm `l`, zero below all others; NULL only where nothing is known."""
+    """The rank of counts: the logarithm `l`, zero below all others; NULL only where nothing is known."""
     return sf.coalesce(sf.col("l"), sf.when(sf.col("x") == 0, sf.lit(-1.0)))
 
 
