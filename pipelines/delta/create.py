@@ -11,9 +11,9 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from pipelines.delta.local_log import PLAIN_PATH
-from pipelines.delta.tables import KEPT, create, exists, on_disk
-from pipelines.delta.write import refuse_full_disk
+from trendlake.pipelines.delta.local_log import PLAIN_PATH
+from trendlake.pipelines.delta.tables import KEPT, create, exists, on_disk
+from trendlake.pipelines.delta.write import refuse_full_disk
 
 FED = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false", **KEPT}
 """Properties of tables whose changes are read. Deletion vectors and the change feed do not go well together yet. Such

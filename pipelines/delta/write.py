@@ -35,16 +35,16 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql import SparkSession
 
-from cep_core.events.arrays import repeated
-from cep_core.events.codes import group_codes
-from cep_core.events.names import same_name
-from cep_core.events.normalise import canonical
-from pipelines.delta import limits
-from pipelines.delta.commits import EPOCH, Commit, commit_in_log
-from pipelines.delta.local_log import commit_actions, commit_info, folder_on_disk, local_errors, newest_view
-from pipelines.delta.local_reader import TableHere
-from pipelines.delta.tables import OvertakenError
-from pipelines.errors import LocalUnsupportedError
+from trendlake.cep_core.events.arrays import repeated
+from trendlake.cep_core.events.codes import group_codes
+from trendlake.cep_core.events.names import same_name
+from trendlake.cep_core.events.normalise import canonical
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import EPOCH, Commit, commit_in_log
+from trendlake.pipelines.delta.local_log import commit_actions, commit_info, folder_on_disk, local_errors, newest_view
+from trendlake.pipelines.delta.local_reader import TableHere
+from trendlake.pipelines.delta.tables import OvertakenError
+from trendlake.pipelines.errors import LocalUnsupportedError
 
 ROOM = 1 << 16
 """Bytes that a disk must have left: a file of a few rows takes some 10,000, its commit 1,000."""

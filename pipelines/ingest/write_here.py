@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from cep_core.events.array_types import Int64s
-from cep_core.events.arrays import arrow
-from cep_core.events.names import same_name
-from pipelines.contracts.contract import Contract
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.write import Changes, Line, append, change, shaped
-from pipelines.errors import LocalUnsupportedError
-from pipelines.ingest.commits import LINE
-from pipelines.rules.unique import exact_codes
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.write import Changes, Line, append, change, shaped
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.ingest.commits import LINE
+from trendlake.pipelines.rules.unique import exact_codes
 
 
 @dataclass(frozen=True)

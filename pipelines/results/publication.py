@@ -20,18 +20,18 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from cep_core.events.names import same_name
-from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
-from pipelines.delta.create import create_table, properties_of
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import OvertakenError, with_retries
-from pipelines.delta.write import Changes, Line, change
-from pipelines.errors import LocalUnsupportedError
-from pipelines.results.notes import Note
-from pipelines.results.owned_rows import OwnedRows
-from pipelines.results.provenance import PLAN_HASH, PROVENANCE
-from pipelines.runs.run import Run
-from pipelines.spark.identifiers import quoted
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
+from trendlake.pipelines.delta.create import create_table, properties_of
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.tables import OvertakenError, with_retries
+from trendlake.pipelines.delta.write import Changes, Line, change
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.owned_rows import OwnedRows
+from trendlake.pipelines.results.provenance import PLAN_HASH, PROVENANCE
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.identifiers import quoted
 
 OPERATION = "__trendlake_operation"
 """The column of a difference that says what becomes of a row."""

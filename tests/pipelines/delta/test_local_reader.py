@@ -23,17 +23,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pipelines.delta import limits
-from pipelines.delta.commits import recent_commits
-from pipelines.delta.create import FED
-from pipelines.delta.local_log import commit_info, folder_on_disk, logged_versions
-from pipelines.delta.local_reader import CHANGE, table_here
-from pipelines.delta.table_versions import TableVersion, newest, table_id
-from pipelines.delta.tables import latest_version, read_at
-from pipelines.delta.write import append_any, compact, compacting_alone
-from pipelines.errors import LocalUnsupportedError
-from pipelines.spark.frames import frame_of
 from tests.conftest import CHAOS
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.delta.create import FED
+from trendlake.pipelines.delta.local_log import commit_info, folder_on_disk, logged_versions
+from trendlake.pipelines.delta.local_reader import CHANGE, table_here
+from trendlake.pipelines.delta.table_versions import TableVersion, newest, table_id
+from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.delta.write import append_any, compact, compacting_alone
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
 

@@ -14,12 +14,12 @@ import pytest
 from deltalake.table import TableMerger
 from pyspark.sql import DataFrameWriter, SparkSession
 
-from pipelines.delta import limits, write
-from pipelines.delta.commits import known_commits
-from pipelines.delta.tables import with_retries
-from pipelines.quality import quarantine as q
-from pipelines.results.history import version_of
 from tests.pipelines.revision.test_local_rewrite import Lake, bag, row, table_of
+from trendlake.pipelines.delta import limits, write
+from trendlake.pipelines.delta.commits import known_commits
+from trendlake.pipelines.delta.tables import with_retries
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.results.history import version_of
 
 pytestmark = pytest.mark.spark
 

@@ -22,23 +22,23 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.events.arrays import repeated
-from pipelines.delta import write
-from pipelines.delta.commits import Commit
-from pipelines.delta.create import create_table, properties_of
-from pipelines.delta.local_log import commit_actions
-from pipelines.delta.local_reader import CHANGE, table_here
-from pipelines.delta.tables import latest_version, read_at
-from pipelines.errors import LocalUnsupportedError
-from pipelines.results.notes import Note
-from pipelines.results.provenance import identity
-from pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
-from pipelines.revision import local_rewrite
-from pipelines.revision.local_rewrite import Published, Rewrite
-from pipelines.revision.row_diff import Differing, differing
 from tests.random.profile import CI
 from tests.support import plain_writer
 from tests.support.empty_tables import copied
+from trendlake.cep_core.events.arrays import repeated
+from trendlake.pipelines.delta import write
+from trendlake.pipelines.delta.commits import Commit
+from trendlake.pipelines.delta.create import create_table, properties_of
+from trendlake.pipelines.delta.local_log import commit_actions
+from trendlake.pipelines.delta.local_reader import CHANGE, table_here
+from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.provenance import identity
+from trendlake.pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
+from trendlake.pipelines.revision import local_rewrite
+from trendlake.pipelines.revision.local_rewrite import Published, Rewrite
+from trendlake.pipelines.revision.row_diff import Differing, differing
 
 SCHEMA = pa.schema(
     {
