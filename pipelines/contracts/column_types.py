@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from cep_core.errors import readable
-from pipelines.contracts.odcs import Property
-from pipelines.contracts.rule_options import INTEGER_FORMATS, NUMBER_FORMATS, decimal_fits
+from trendlake.cep_core.errors import readable
+from trendlake.pipelines.contracts.odcs import Property
+from trendlake.pipelines.contracts.rule_options import INTEGER_FORMATS, NUMBER_FORMATS, decimal_fits
 
 LOGICAL_OF = {
     "string": "string",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
-from cep_core import AnyPlan
-from cep_core.patterns.parameters import Row
-from cep_core.sharing.family import FamilyPlan
-from pipelines.results.notes import Members
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.patterns.parameters import Row
+from trendlake.cep_core.sharing.family import FamilyPlan
+from trendlake.pipelines.results.notes import Members
 
 MOST_NOTED = 10_000
 """Members of a family that a commit notes; the rows of a larger one are all computed again after an edit."""

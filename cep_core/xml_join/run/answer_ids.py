@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Int64s, UInt64s
-from cep_core.xml_join.kernels.ids import write_ids
+from trendlake.cep_core.events.array_types import Int64s, UInt64s
+from trendlake.cep_core.xml_join.kernels.ids import write_ids
 
 
 def digests(texts: Iterable[str]) -> UInt64s:
