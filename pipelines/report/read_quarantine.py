@@ -13,15 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
-from pipelines.contracts.column_names import ADDED
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import Warehouse, exists
-from pipelines.errors import LocalUnsupportedError
-from pipelines.report.facts import QuarantineFacts, ReasonFacts, RunFacts, SampleFacts
-from pipelines.spark.columns import column
-from pipelines.spark.frames import frame_of
+from trendlake.pipelines.contracts.column_names import ADDED
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import Warehouse, exists
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.report.facts import QuarantineFacts, ReasonFacts, RunFacts, SampleFacts
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.frames import frame_of
 
 REASONS_SHOWN = 12
 SAMPLES_SHOWN = 8

@@ -14,16 +14,16 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.events.windows import moment
-from pipelines.errors import LocalUnsupportedError
-from pipelines.report.amounts import Amount, amount_of
-from pipelines.report.bins import MONDAY_MICROS, SECOND, Unit, number_of, number_of_micros, unit_of
-from pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
-from pipelines.report.layout import Layout
-from pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
-from pipelines.report.tally import Tally
-from pipelines.results.spark_order import comparable, spark_texts
-from pipelines.spark.columns import column
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.report.amounts import Amount, amount_of
+from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND, Unit, number_of, number_of_micros, unit_of
+from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
+from trendlake.pipelines.report.tally import Tally
+from trendlake.pipelines.results.spark_order import comparable, spark_texts
+from trendlake.pipelines.spark.columns import column
 
 NOUN = Measure("matches", True)
 STRETCH, OWN = "__trendlake_stretch", "__trendlake_own"

@@ -13,23 +13,23 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from cep_core.events.windows import moment, shifted
-from cep_core.sharing.family import row_hash
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.errors import LocalUnsupportedError
-from pipelines.report.amounts import Amount, amount_of
-from pipelines.report.facts import PatternFacts, ResultFacts, RowResult, RunFacts, Window
-from pipelines.report.layout import Layout
-from pipelines.report.read_rows import Span, micros, read_counted, read_counted_here
-from pipelines.report.shape import Shape, between
-from pipelines.report.summary import Columns, ResultRow, result_row, summarise
-from pipelines.report.words import length
-from pipelines.results.reuse import row_hashes
-from pipelines.results.spark_order import spark_texts
-from pipelines.spark.columns import column
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import moment, shifted
+from trendlake.cep_core.sharing.family import row_hash
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.report.amounts import Amount, amount_of
+from trendlake.pipelines.report.facts import PatternFacts, ResultFacts, RowResult, RunFacts, Window
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.read_rows import Span, micros, read_counted, read_counted_here
+from trendlake.pipelines.report.shape import Shape, between
+from trendlake.pipelines.report.summary import Columns, ResultRow, result_row, summarise
+from trendlake.pipelines.report.words import length
+from trendlake.pipelines.results.reuse import row_hashes
+from trendlake.pipelines.results.spark_order import spark_texts
+from trendlake.pipelines.spark.columns import column
 
 ENOUGH_WINDOWS = 24
 """An interval with as many windows makes a picture by itself; a shorter one is shown with what came before it."""

@@ -10,9 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from cep_core.patterns.model import PROVENANCE_COLUMNS
-from pipelines.report.facts import Measure
-from pipelines.spark.columns import column
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
+from trendlake.pipelines.report.facts import Measure
+from trendlake.pipelines.spark.columns import column
 
 _SYSTEM = frozenset({"window_start", "window_end"}) | PROVENANCE_COLUMNS
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import NamedTuple, Protocol
 
-from pipelines.report.facts import Measure
+from trendlake.pipelines.report.facts import Measure
 
 HEAT_COLUMNS = 60
 Key = tuple[str | None, ...]

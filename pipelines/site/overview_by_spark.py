@@ -12,16 +12,16 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from cep_core.events.windows import moment
-from pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
-from pipelines.report.facts import Measure, PatternFacts
-from pipelines.report.layout import Layout
-from pipelines.report.read_rows import NOUN, number_column
-from pipelines.report.shape import Shape
-from pipelines.site.overview import Counts, Ends, Key, Peak
-from pipelines.site.totals import order, totals
-from pipelines.spark.columns import column
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
+from trendlake.pipelines.report.facts import Measure, PatternFacts
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.read_rows import NOUN, number_column
+from trendlake.pipelines.report.shape import Shape
+from trendlake.pipelines.site.overview import Counts, Ends, Key, Peak
+from trendlake.pipelines.site.totals import order, totals
+from trendlake.pipelines.spark.columns import column
 
 
 def counts_by_spark(spark: SparkSession, path: str, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:

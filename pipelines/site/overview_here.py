@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan
-from cep_core.events.windows import moment
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.report.amounts import Amount
-from pipelines.report.bins import MONDAY_MICROS, SECOND, number_of_micros, unit_of
-from pipelines.report.facts import Measure, PatternFacts
-from pipelines.report.layout import Layout
-from pipelines.report.read_rows import NOUN
-from pipelines.report.shape import Shape
-from pipelines.report.tally import Tally
-from pipelines.results.spark_order import comparable, spark_texts
-from pipelines.site.overview import Counts, Ends, Key, Peak
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND, number_of_micros, unit_of
+from trendlake.pipelines.report.facts import Measure, PatternFacts
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.read_rows import NOUN
+from trendlake.pipelines.report.shape import Shape
+from trendlake.pipelines.report.tally import Tally
+from trendlake.pipelines.results.spark_order import comparable, spark_texts
+from trendlake.pipelines.site.overview import Counts, Ends, Key, Peak
 
 LARGEST = 10**38
 """Counts of more digits have their magnitude only, as in a column of Spark."""

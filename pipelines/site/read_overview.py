@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan
-from cep_core.events.windows import moment
-from pipelines.errors import LocalUnsupportedError
-from pipelines.report.amounts import Amount
-from pipelines.report.bins import SECOND, shared_point
-from pipelines.report.facts import Measure, PatternFacts, Point, Window
-from pipelines.report.summary import MOST_POINTS
-from pipelines.results.reuse import current_hashes
-from pipelines.site.facts import GroupFacts, OverviewFacts
-from pipelines.site.overview import HEAT_COLUMNS, Counts, Peak
-from pipelines.site.overview_by_spark import counts_by_spark
-from pipelines.site.overview_here import counts_here
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.bins import SECOND, shared_point
+from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, Window
+from trendlake.pipelines.report.summary import MOST_POINTS
+from trendlake.pipelines.results.reuse import current_hashes
+from trendlake.pipelines.site.facts import GroupFacts, OverviewFacts
+from trendlake.pipelines.site.overview import HEAT_COLUMNS, Counts, Peak
+from trendlake.pipelines.site.overview_by_spark import counts_by_spark
+from trendlake.pipelines.site.overview_here import counts_here
 
 GROUPS_SHOWN = 24
 

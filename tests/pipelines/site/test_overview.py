@@ -15,14 +15,14 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from pipelines.errors import LocalUnsupportedError
-from pipelines.report import read_windows
-from pipelines.report.facts import PatternFacts, RunFacts, StageFacts
-from pipelines.report.read_windows import read_results
-from pipelines.site.overview_by_spark import counts_by_spark
-from pipelines.site.overview_here import counts_here
-from pipelines.site.read_overview import overview
 from tests.conftest import CHAOS
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.report import read_windows
+from trendlake.pipelines.report.facts import PatternFacts, RunFacts, StageFacts
+from trendlake.pipelines.report.read_windows import read_results
+from trendlake.pipelines.site.overview_by_spark import counts_by_spark
+from trendlake.pipelines.site.overview_here import counts_here
+from trendlake.pipelines.site.read_overview import overview
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 
