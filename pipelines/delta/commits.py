@@ -84,7 +84,7 @@ def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) 
 
 @partial(cache_by_commit, versions=10_000)
 def commit_in_log(folder: Path, version: int | None) -> Commit:
-    """What the log in `folder` says of a version."""
+    """The facts that the log in `folder` has of a version."""
     assert version is not None
     info = commit_info(folder, version)
     note = _note(info.get("userMetadata"))

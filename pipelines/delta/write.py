@@ -54,7 +54,7 @@ reads whole groups."""
 HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
 """Old logs are left to Delta, which knows what a checkpoint of its own holds."""
 DOING = "doing"
-"""The column of what is merged that says what becomes of a row: a letter of these."""
+"""The column of a MERGE's source whose letter says what becomes of a row."""
 GONE, CHANGED, NEW = "g", "c", "n"
 
 
@@ -109,7 +109,7 @@ def append(table: TableHere, rows: pa.Table, note: str | None, line: Line | None
 
 def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapping[str, tuple[int, int]]) -> Commit:
     """Makes `changes` in one commit, which the change feed reports. `near`: of columns of times the first and the last
-    (microseconds) that rows which are looked for have; what lies elsewhere is not read.
+    (microseconds) that rows which are looked for have; other files are not read.
 
     Raises OvertakenError where `table` is not the newest version, or the line's number is reached; OSError where the
     disk has no room; LocalUnsupportedError, before there is a commit, for all else that delta-rs does not do."""
@@ -202,7 +202,7 @@ def compact(spark: SparkSession, path: str) -> None:
 def _committed(
     table: TableHere, note: str | None, line: Line | None, write: Callable[[DeltaTable, CommitProperties], None]
 ) -> Commit:
-    """What `write` has committed on the version of `table`."""
+    """The commit that `write` has made on the version of `table`."""
     transactions = None if line is None else [Transaction(line.application, line.number, _milliseconds())]
     noted = None if note is None else {"userMetadata": note}
     about = CommitProperties(noted, max_commit_retries=0, app_transactions=transactions)
@@ -292,11 +292,11 @@ def refuse_full_disk(folder: Path, more: int = 0) -> None:
 
 @contextmanager
 def compacting_alone(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Whether nobody else on this machine compacts the table in `folder` until this is done; with `wait`, after whoever
-    does. False on a file system without locks, where nobody can know.
+    """Whether no other process of this machine compacts the table in `folder` until this is done; with `wait`, after
+    the one that does. False on a file system without locks.
 
     delta-rs commits a compaction although another one has replaced the same files, and then the table has each of their
-    rows twice: its check for conflicts passes over files that were removed without a change of data."""
+    rows twice: its check for conflicts skips files that were removed without a change of data."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:

@@ -1,7 +1,7 @@
 """Few changes to a source's table on this machine's disk: this process finds the rows, and delta-rs writes them.
 
 For an append Spark plans, compiles and runs one job, for MERGE several: seconds for rows that are written in a few
-milliseconds. Raises LocalUnsupportedError, before there is a commit, where the rows are many, the table does not lie on
+milliseconds. Raises LocalUnsupportedError, before there is a commit, where the rows are many, the table is not on
 this machine's disk, or asks more of who writes it; then Spark does it (`pipelines.ingest.write_by_spark`).
 """
 

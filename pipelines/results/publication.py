@@ -2,7 +2,7 @@
 
 A publication is one Delta commit. It carries a note (`userMetadata`) and a number in line, that of a transaction of
 Delta's (`pipelines.delta.commits.in_line`): of two publications with the same number only one is committed, and the
-other sees that its commit is not there. Its rows come in one of four ways: Spark appends them, Spark replaces those of
+other sees that its commit is missing. Its rows come in one of four ways: Spark appends them, Spark replaces those of
 some windows by MERGE, Spark applies a difference by MERGE, or delta-rs applies one of few rows.
 """
 
@@ -49,7 +49,7 @@ class Publication:
 
     @cached_property
     def session(self) -> SparkSession:
-        """One that nobody else uses, because Delta takes the note and the number from there."""
+        """A session of its own, because Delta takes the note and the number from there."""
         return self.run.spark.newSession()
 
     @property

@@ -81,7 +81,7 @@ SCHEMA = StructType(
 
 
 def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The table, where it is not there yet; safe to call from several runs at once."""
+    """Creates the table if it is missing; safe to call from several runs at once."""
     create_table(spark, warehouse.runs, SCHEMA, {}, "creating trendlake_runs")
 
 

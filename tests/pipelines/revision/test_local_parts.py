@@ -92,7 +92,8 @@ def test_rows_that_share_a_key() -> None:
     old = [(*first, 5, None, 1), (*first, 5, None, 2), (*second, 5, None, 1)]
     difference = differing(table(old), table([(*first, 5, None, 3), (*second, 5, None, 3)]), KEY)
     assert difference.counts == {INSERT: 1, UPDATE: 0, DELETE: 2}
-    assert difference.gone.tolist() == [True, True, False]
+    assert difference.deleted.tolist() == [0, 1]
+    assert difference.changes().gone.num_rows == 2
     assert sorted(difference.operations("value")[OPERATION].to_pylist()) == [DELETE, INSERT]
 
 
