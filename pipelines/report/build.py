@@ -12,6 +12,7 @@ from cep_core import AnyPlan, draw
 from cep_core.errors import NotSupportedError
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.report import chart
+from pipelines.report.database import spill_folder
 from pipelines.report.facts import ReportFacts, RunFacts
 from pipelines.report.places import Places, write_whole
 from pipelines.report.read_pattern import read_pattern
@@ -67,11 +68,12 @@ def read_facts(
     source = run.source or facts.source
     results = warehouse.results(facts.name)
     used = plan if plan is not None and plan.hash == run.plan_hash else None
+    folder = spill_folder(warehouse)
     return ReportFacts(
         pattern=facts,
         run=run,
         quarantine=read_quarantine(spark, warehouse, source, run),
-        results=read_results(spark, results, facts, run, used) if exists(spark, results) else None,
+        results=read_results(spark, results, facts, run, used, folder) if exists(spark, results) else None,
         made_at=datetime.now(UTC),
     )
 

@@ -19,6 +19,7 @@ from pipelines.delta.tables import Warehouse, exists, latest_version
 from pipelines.error_text import in_words
 from pipelines.project.paths import Project
 from pipelines.report.build import drawn
+from pipelines.report.database import spill_folder
 from pipelines.report.facts import PatternFacts, RunFacts
 from pipelines.report.places import Places, alone, write_whole
 from pipelines.report.read_pattern import read_pattern
@@ -178,7 +179,7 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
     runs, sources = together.runs(pattern.name), together.sources
     results = warehouse.results(pattern.name)
     published = exists(spark, results)
-    overview = read_overview(spark, results, pattern, plan) if published else None
+    overview = read_overview(spark, results, pattern, plan, spill_folder(warehouse)) if published else None
     shown = None if overview is None else read_shown(spark, results, pattern, plan)
     if overview is not None and shown is not None:
         overview = replace(overview, rows=shown.total, earlier_rows=shown.stale)  # as `trendlake show` counts them
