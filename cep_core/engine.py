@@ -82,8 +82,8 @@ _GIVEN: set[str] = set()
 
 
 def _warn_once(text: str) -> None:
-    """An AssumptionWarning at the caller of `evaluate`, once in a process; Python's own "once" begins anew wherever a
-    program changes a filter. Each time, where the filters say "always"."""
+    """An AssumptionWarning at the caller of `evaluate`, once in a process; Python's own "once" starts again wherever a
+    program changes a filter. It is given each time where the filters say "always"."""
     actions = (
         action
         for action, message, category, _, _ in warnings.filters

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_ERRORS = 100
-"""Mistakes of one file that are told; then, that there are more."""
+"""The number of mistakes of one file that are reported; the last report says that there are more."""
 MAX_MESSAGE = 1_000
 """Characters of a message or hint: what it quotes of a file may be of any length."""
 MAX_LINE = 160
@@ -53,7 +53,7 @@ class Place:
 
 
 class TrendlakeError(Exception):
-    """Base of every error that is the user's to mend: no traceback is shown for it."""
+    """Base of every error that the user can fix: no traceback is shown for it."""
 
     code = "TRENDLAKE"
 
@@ -211,7 +211,8 @@ class PatternWarning(UserWarning):
 
 
 class AssumptionWarning(UserWarning):
-    """What `evaluate` assumed of events that do not say it: the zone of their times, the order of their texts."""
+    """An assumption of `evaluate` about events that do not say it: the zone of their times, the order of their
+    texts."""
 
 
 class DocumentWarning(UserWarning):
@@ -219,7 +220,7 @@ class DocumentWarning(UserWarning):
 
 
 class MoreErrors(TrendlakeError):  # noqa: N818 - it stands for several
-    """What else is wrong with a file of which much is."""
+    """The number of further mistakes in a file with many."""
 
     code = "MORE"
 
@@ -246,7 +247,7 @@ class PatternErrors(TrendlakeError):  # noqa: N818 - it is several
 
 
 def in_words_of_yaml(error: Mapping[str, Any]) -> str:
-    """What is wrong with a value, of an error as pydantic tells it."""
+    """The fault of a value, from pydantic's description of the error."""
     cause = error.get("ctx", {}).get("error")
     if cause is not None:
         return str(cause)

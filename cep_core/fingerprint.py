@@ -13,7 +13,7 @@ which do not need it keep their hash."""
 
 
 def digest(data: object) -> str:
-    """A text by which frozen data can be told apart in one process (SHA-256)."""
+    """A text that identifies frozen data in one process (SHA-256)."""
     return hashlib.sha256(canonical(data).encode()).hexdigest()
 
 

@@ -3,7 +3,7 @@
 numba compares only the file of the outermost function with the cached one, but a kernel holds the functions and
 constants of other files inlined: the folder's name changes with any of them. Every package `kernels` imports this
 module first. numba's index is a pickle: whoever can write it runs code as whoever reads it, so a folder counts only if
-nobody else can have written there.
+no other user can have written there.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _homes() -> Iterator[Path]:
 
 
 def made_private(folder: Path) -> bool:
-    """Whether `folder` is there, made if need be, and is this user's alone, no link, and can be written. One that
+    """Whether `folder`, created if it is missing, exists, is this user's alone, no link, and can be written. One that
     others could write until now may hold what they have put there: it is not taken, and left as it is."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The kinds of patterns: one entry a kind. All that the engine does with a pattern goes through its entry.
 
-What runs a plan is in the kind's `runtime.py`, imported when the first one runs: checking and explaining a pattern
-loads no compiled code.
+The functions that run a plan are in the kind's `runtime.py`, imported when the first one runs: checking and explaining
+a pattern loads no compiled code.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Kind:
-    """What the engine does with patterns of one kind.
+    """The functions of the engine for patterns of one kind.
 
     `model`: of its files; `instead`: values for keys that are missing or wrong, so that the rest of a file with
-    mistakes can be checked too; `nested`: the models of what stands under a key of the file.
+    mistakes can be checked too; `nested`: the models of the values of single keys of the file.
     `compile`: the model and a schema to a plan; raises PatternErrors with all mistakes.
     `run`: the plan, the events, the windows wanted (None: all) and the watermark (None: not said) to a table of
     results. `explain`: a plan as text for a terminal; `draw`: a plan under a title as a picture.

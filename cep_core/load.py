@@ -27,14 +27,14 @@ from cep_core.patterns.model import Pattern
 from cep_core.yaml.source import Source, from_data, plain, read_yaml
 
 NESTED: Mapping[str, type[BaseModel]] = {"expect": ExpectationModel}
-"""The models of what stands under a key that files of every kind have."""
+"""The models of the values of keys that files of every kind have."""
 
 
 def load_pattern(query: str | Path | Mapping[str, Any]) -> Pattern:
     """The pattern in a file, or given as a mapping.
 
-    Raises PatternErrors with every mistake of the file's shape (unknown keys, bad values, syntax of durations). What
-    the pattern and conditions say is checked by `compile_plan`; `compile_query` does both at once.
+    Raises PatternErrors with every mistake of the file's shape (unknown keys, bad values, syntax of durations).
+    `compile_plan` checks the contents of the pattern and the conditions; `compile_query` does both at once.
     """
     pattern, errors = read_pattern(query)
     if errors or pattern is None:

@@ -1,4 +1,4 @@
-"""What a compiled plan of any kind offers to those who run it: the pipelines know no more than this."""
+"""The interface of a compiled plan of any kind: the pipelines know no more than this."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cep_core.language import syntax as s
 
 @dataclass(frozen=True)
 class ResultShape:
-    """What a plan's result rows look like, for those who do not know its kind."""
+    """The columns of a plan's result rows, for callers that do not know its kind."""
 
     contract: str
     """The template of the contract that they keep, such as `results_trends`."""
@@ -43,15 +43,15 @@ class ResultShape:
 
 @dataclass(frozen=True)
 class Binding:
-    """What decides whether a plan may bind an event, as one variable or as one of a NOT: its type, and the conditions
-    that read nothing else, in the order in which they are asked."""
+    """The test whether a plan may bind an event, as one variable or as one of a NOT: its type, and the conditions that
+    read nothing else, in the order in which they are asked."""
 
     type_name: str
     conditions: tuple[s.Expr, ...]
 
 
 class Reading(Protocol):
-    """What is read of a source, for a plan or for several together, and how the work may be cut."""
+    """The part of a source that one or several plans read, and how the work may be cut."""
 
     @property
     def schema(self) -> EventSchema:
@@ -96,7 +96,7 @@ class AnyPlan(Reading, Protocol):
 
     @property
     def advice(self) -> tuple[Advice, ...]:
-        """What is legal and rarely meant. It is no part of the plan's identity."""
+        """Notes on expressions that are legal and rarely meant. It is no part of the plan's identity."""
 
     @property
     def shard_key(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class AnyPlan(Reading, Protocol):
 
     @property
     def result_shape(self) -> ResultShape:
-        """What the result rows look like."""
+        """The columns of the result rows."""
 
     @property
     def within(self) -> int:

@@ -57,7 +57,7 @@ def late(context: Mapping[str, Any]) -> None:
 
 
 def failure(context: Mapping[str, Any]) -> str:
-    """Which attempt of which task of which run failed, and why, in one line."""
+    """The run, the task and the attempt that failed, and why, in one line."""
     task = context["task_instance"]
     reason = reason_of(context.get("exception"))
     return f"{task.dag_id}: {task.task_id} of run {task.run_id} failed at attempt {task.try_number}: {reason}"

@@ -1,7 +1,7 @@
 """The tasks of a batch: as those of one pattern, and one of them fails for the patterns that failed.
 
 The task that starts the application succeeds if its own step was done for some pattern, and creates the asset events
-of all results that changed: a task that fails creates none, and the readers of the other patterns would not be told.
+of all results that changed: a task that fails creates none, and the readers of the other patterns would not be started.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipelines.project.paths import PUBLISHED
 
 FAILED, CHANGED, REPEATED = "failed", "changed", "application_repeated"
 """Task state: the patterns whose failure the last attempt of this task has shown; the results whose new versions no
-event tells of yet, because that attempt failed; the application whose failed patterns this task has done again."""
+event reports yet, because that attempt failed; the application whose failed patterns this task has done again."""
 SHOWN = 5
 """Patterns that failed and are named in the line of an alert."""
 

@@ -2,9 +2,9 @@
 
 Airflow records one import error for a DAG *file*, and a file that raises gives no DAG at all. An error of one
 pattern must not affect the others: this bundle writes a small Python file for each YAML file, which calls
-`trendlake_dags.pattern_dags`. Airflow's DAG processor refreshes the bundle, hence
-a pattern added, changed or removed is seen without a restart; a task parses only its own pattern's file. A batch of
-patterns is a Python file too; the files of its patterns give no DAG, only their own errors.
+`trendlake_dags.pattern_dags`. Airflow's DAG processor refreshes the bundle, so a pattern added, changed or removed is
+seen without a restart; a task parses only its own pattern's file. A batch of patterns is a Python file too; the files
+of its patterns give no DAG, only their own errors.
 (Airflow 3.4 brings importers for other formats than Python; in 3.3 the DAG processor looks for Python only.)
 """
 
@@ -66,7 +66,8 @@ from trendlake_bundle import refuse_odd_entries
 refuse_odd_entries({folder!r})
 '''
 STAMP = "seen.txt"
-"""Which files the present ones were written from. A task need not read the patterns of all others to find its own."""
+"""Which files the present ones were written from. A task does not have to read the patterns of all others to find its
+own."""
 
 
 class PatternsBundle(BaseDagBundle):
@@ -84,13 +85,13 @@ class PatternsBundle(BaseDagBundle):
         return self.base_dir / "dags"
 
     def initialize(self) -> None:
-        """What a task asks for, too, which parses one file only."""
+        """Airflow calls this in a task too, which parses one file only."""
         self._write(_seen(self.patterns))
         super().initialize()
 
     def refresh(self) -> None:
-        """As the DAG processor does again and again, which copies itself for each file that it parses. What every copy
-        needs is therefore loaded by now."""
+        """The DAG processor calls this again and again, and copies itself for each file that it parses. Modules that
+        every copy needs are therefore loaded by now."""
         seen = _seen(self.patterns)
         self._write(seen)
         if self._prepared != seen:
@@ -128,7 +129,7 @@ def prepare(folder: Path) -> None:
     """Imports what the Python files import, and reads the grammar of patterns and the contracts of their sources."""
     for module in ("trendlake_dags", "trendlake_batches"):
         import_module(module)
-    with suppress(TrendlakeError):  # of the project: each pattern's own file tells of it
+    with suppress(TrendlakeError):  # of the project: each pattern's own file reports it
         project = find_project()
         sources = {str(pattern.source) for path in _files(folder) if (pattern := _read(path, _text(path)))}
         for source in sources:
@@ -211,7 +212,7 @@ def _root(folder: Path) -> Path:
 def _names(patterns: Mapping[str, Pattern]) -> DagNames:
     try:
         profile = profile_or_default(find_project())
-    except TrendlakeError:  # there is no project, which each pattern's own file tells of
+    except TrendlakeError:  # there is no project, which each pattern's own file reports
         profile = Profile()
     return DagNames.of(patterns, profile.batches, profile.sources)
 

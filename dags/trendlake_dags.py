@@ -163,7 +163,7 @@ def results_asset(pattern: str) -> Asset:
 
 
 def defaults(owner: str) -> dict[str, Any]:
-    """What all tasks of a DAG share."""
+    """The arguments that all tasks of a DAG share."""
     return {
         "owner": owner[:OWNER] or "trendlake",
         "pool": SPARK_POOL,
@@ -212,7 +212,7 @@ def submitted(task: str, name: str, arguments: Any, **options: Any) -> SparkSubm
 
 
 def spark(name: str, arguments: Any) -> dict[str, Any]:
-    """What Spark is told of an application: its name and its command."""
+    """The arguments of a Spark application: its name and its command."""
     return {
         "conn_id": SPARK_CONNECTION,
         "name": name,

@@ -1,8 +1,8 @@
 """The tasks of a run: one for each step, and one Spark application for all of them.
 
 To start Spark takes longer than most steps. The first task of a run starts an application that does its step and the
-later ones; a later task finds its step done, says so, and ends. Where it is not done - it failed, its task was cleared
-or is tried again - the task starts an application of its own, for its step and those that follow.
+later ones; a later task finds its step done, logs that, and ends. Where it is not done - it failed, its task was
+cleared or is tried again - the task starts an application of its own, for its step and those that follow.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
     console.print(f"  Airflow's page, while this runs: {home.url}  (user {USER}, password {escape(password)})")
     watch = Watch(api, run_id)
     for dag_id in PATTERNS:
-        for run in api.runs(dag_id):  # a run of an interrupted demo would continue beside this one
+        for run in api.runs(dag_id):  # a run of an interrupted demo would continue next to this one
             if run["state"] in ("queued", "running") and run["dag_run_id"].startswith(RUN_PREFIX):
                 api.give_up(dag_id, run["dag_run_id"])
         api.pause(dag_id, False)

@@ -31,7 +31,7 @@ PANELS = {
     "Look": ("ls", "show", "diff", "history", "runs", "quarantine", "site", "docs"),
     "Operate": ("setup", "maintain", "reset"),
 }
-"""The first screen of help. Commands that stand in no panel are the single steps of a run, which Airflow starts."""
+"""The first screen of help. Commands without a panel are the single steps of a run, which Airflow starts."""
 STEPS = ("check-source", "compute", "check-results", "publish", "report")
 
 
@@ -39,7 +39,7 @@ class Panels(TyperGroup):
     """A group whose help shows its commands in `PANELS`, each line uncut."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """`ctx`, `formatter`: Click's, of which Typer brings its own copy."""
+        """`ctx`, `formatter`: those of Click, in Typer's own copy of it."""
         for title, names in PANELS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, first_line(self.commands[name].help)) for name in names])
@@ -48,7 +48,7 @@ class Panels(TyperGroup):
 
 
 def first_line(text: str | None) -> str:
-    """What a command does, whole: Click cuts its own short help to the width of a terminal."""
+    """The first line of a command's help, uncut: Click cuts its own short help to the width of a terminal."""
     return (text or "").strip().splitlines()[0]
 
 

@@ -1,4 +1,4 @@
-"""What a person reads: an exception as one line (what failed, and the deepest cause), a count with its noun."""
+"""Texts for people: an exception as one line (what failed, and the deepest cause), a count with its noun."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def in_words(error: Exception) -> str:
 
 
 def full_text(error: BaseException) -> str:
-    """What the exception and each of its causes say, in one line, without a stack and uncut."""
+    """The messages of the exception and of each of its causes, in one line, without a stack and uncut."""
     said: list[str] = []
     cause: BaseException | None = error
     while cause is not None and len(said) < CAUSES:

@@ -144,7 +144,7 @@ class JavaMissingError(TrendlakeError):
 
 
 class NotInstalledError(TrendlakeError):
-    """What was asked for needs packages that are not installed."""
+    """The command needs packages that are not installed."""
 
     code = "NOT_INSTALLED"
 

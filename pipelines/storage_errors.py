@@ -1,4 +1,4 @@
-"""What a disk, a file of a table or a process without memory did to the work, told as an error that a person can mend.
+"""Failures of a disk, of a table's file or of memory, as an error that a person can fix.
 
 Python, Arrow, delta-rs, Java and Spark each say it in words of their own, somewhere in the causes of an exception.
 """
@@ -50,7 +50,7 @@ def storage_error(error: BaseException, stage: str | None = None, pattern: str |
             hint="lower `limits.shard_rows` or the number of cores in `master`, or raise "
             f"`spark.executor.pyspark.memory` or `spark.driver.memory` in the profile, {AGAIN}",
         )
-    if _NULL_HINT.search(text):  # Delta passes over a hint that is half written, not over this one
+    if _NULL_HINT.search(text):  # Delta ignores a hint that is half written, but not this one
         return FileDamagedError(
             "the file `_delta_log/_last_checkpoint` of a table holds no more than `null`",
             hint=f"remove it, {AGAIN}; Delta finds checkpoints without it",

@@ -1,13 +1,16 @@
-"""Checks the prose of the documents and of the command's help: long sentences, inversions, words with a plainer word.
+"""Checks the prose of the documents, of the command's help and of docstrings: long sentences, inversions, rare words.
 
 `python -m scripts.prose` checks everything and exits with 1 if it finds something; `python -m scripts.prose FILE ...`
-checks these Markdown files. Code, links' targets and generated pages are not checked. A rule is one line in `RULES`.
+checks these Markdown or Python files. Code, links' targets and generated pages are not checked. A rule is one line in
+`RULES`.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +24,9 @@ MOST_WORDS = 40
 GENERATED = {ROOT / "docs" / "reference.md", ROOT / "docs" / "benchmarks.md"}
 RECORDS = ROOT / "docs" / "adr"
 """Decisions are kept in the words in which they were taken."""
+
+PACKAGES = ("trendlake", "cep_core", "pipelines", "jobs", "dags")
+"""The folders whose docstrings are checked."""
 
 
 @dataclass(frozen=True)
@@ -185,12 +191,43 @@ def check_help() -> Iterator[Finding]:
                 yield from (Finding(f"help of {name}", *broken) for broken in broken_rules(sentence, RULES))
 
 
+def modules() -> Iterator[Path]:
+    """The Python files whose docstrings are checked."""
+    for package in PACKAGES:
+        yield from sorted((ROOT / package).rglob("*.py"))
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of each docstring of a module, class or function, and of each text below an attribute or field."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text)) as constant):
+                yield constant.lineno, text
+
+
+def check_module(source: str, name: str) -> Iterator[Finding]:
+    """The findings of a module's docstrings. Lines that are indented by four spaces or more are examples, no prose."""
+    for first, text in docstrings(source):
+        head, *rest = text.splitlines() or [""]
+        prose = [head, *textwrap.dedent("\n".join(rest)).splitlines()]
+        markdown = "\n".join("" if line.startswith("    ") else line for line in prose)
+        for line, paragraph in paragraphs(markdown):
+            for sentence in sentences(paragraph):
+                yield from (Finding(f"{name}:{first + line - 1}", *broken) for broken in broken_rules(sentence))
+
+
+def check_file(file: Path, name: str) -> Iterator[Finding]:
+    check = check_module if file.suffix == ".py" else check_page
+    return check(file.read_text(), name)
+
+
 def main(arguments: list[str]) -> int:
     if arguments:
-        findings = [finding for file in arguments for finding in check_page(Path(file).read_text(), file)]
+        findings = [finding for file in arguments for finding in check_file(Path(file), file)]
     else:
         findings = [finding for name, text in pages() for finding in check_page(text, name)]
         findings += check_help()
+        findings += [finding for file in modules() for finding in check_file(file, str(file.relative_to(ROOT)))]
     for finding in findings:
         print(finding)
     return 1 if findings else 0

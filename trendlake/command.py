@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def shadowed() -> str | None:
-    """A line that names a package which stands in front of one of ours on Python's path; None where none does."""
+    """A line that names a package which hides one of ours on Python's path; None where none does."""
     installed = Path(__file__).resolve().parents[1]
     for name in PACKAGES:
         spec = find_spec(name)

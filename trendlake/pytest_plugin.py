@@ -1,4 +1,4 @@
-"""A pytest plugin: the tests beside a project's patterns, each as a test of pytest.
+"""A pytest plugin: the tests next to a project's patterns, each as a test of pytest.
 
 pytest loads it wherever this package is installed: `pytest conf/patterns/tests`. As every run of pytest in that
 environment imports this module, it imports the engine only for such a file.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.Collector | None:
     """Files in a folder `conf/patterns/tests`."""
-    hidden = file_path.name.startswith((".", "#"))  # as editors make beside a file
+    hidden = file_path.name.startswith((".", "#"))  # as editors make next to a file
     if file_path.suffix == ".yaml" and not hidden and file_path.parts[-4:-1] == ("conf", "patterns", "tests"):
         return PatternTestFile.from_parent(parent, path=file_path)
     return None

@@ -77,7 +77,7 @@ def _total(item: n.Total) -> str:
 
 
 def method(plan: AlgebraPlan, node: n.Node) -> Iterator[str]:
-    """What an operator runs as, why, and its cost."""
+    """The method by which an operator runs, the reason, and its cost."""
     partition = {name: plan.schema.families[name] for name in plan.partition_by}
     family = n.families_of(plan.nodes, node, partition)
     match node:

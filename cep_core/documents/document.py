@@ -23,7 +23,7 @@ RULES = (TOO_LARGE, DOCTYPE, TOO_DEEP, NOT_WELL_FORMED)
 """Rules of documents, as quarantine names them."""
 
 _PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?+(?>[ \t\r\n]++|<!--.*?-->|<\?.*?\?>)*+", re.DOTALL)
-"""What may stand before a DOCTYPE or the root. Possessive: a text is tried in one way, of 2^n."""
+"""The text that may come before a DOCTYPE or the root. Possessive: a text is tried in one way, of 2^n."""
 _DOCTYPE = b"<!DOCTYPE"
 _HARMLESS = frozenset({"WAR_NS_URI", "DTD_XMLID_VALUE"})
 """Errors of libxml2 that break no rule of XML or of its namespaces: a namespace that is no URI, an xml:id that is no
@@ -39,7 +39,7 @@ class BrokenDocumentError(Exception):
 
 
 def prolog_of(raw: bytes) -> bytes:
-    """What stands before a DOCTYPE or the root of a document, or the whole comments and instructions of it so far."""
+    """The text before a DOCTYPE or the root of a document, or the whole comments and instructions of it so far."""
     prolog = _PROLOG.match(raw)
     return prolog[0] if prolog is not None else b""
 

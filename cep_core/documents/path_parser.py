@@ -7,7 +7,8 @@
                | operand | operand (= | !=) text | operand (= | != | < | <= | > | >=) number
     operand   := . | step tail* | . tail+
 
-Every function raises a `PathError` that knows the offset. What XPath has and the subset has not is refused by name.
+Every function raises a `PathError` that knows the offset. A construct of XPath that the subset lacks is refused with an
+error that names it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Paths of the XPath 1.0 subset as data: steps, predicates, and the canonical text by which they are told apart.
+"""Paths of the XPath 1.0 subset as data: steps, predicates, and the canonical text that identifies them.
 
 `Path.text` names elements and attributes by namespace and local name, never by prefix, so that two paths which select
 the same nodes of every document for the reason that they are written alike have one text.
@@ -113,7 +113,7 @@ Predicate: TypeAlias = Exists | Compare | TextTest | Not | All | AnyOf
 
 @dataclass(frozen=True)
 class Step:
-    """One step: the axis (child or descendant), the name, and predicates, all of which hold, in canonical order."""
+    """One step: the axis (child or descendant), the name, and predicates, which must all hold, in canonical order."""
 
     axis: Axis
     attribute: bool

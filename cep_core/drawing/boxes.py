@@ -68,7 +68,7 @@ def _broken(text: str) -> list[str]:
 
 
 def loops(graph: Graph, node: int) -> tuple[Line, ...] | None:
-    """What the arrows from a node to itself say, all on one loop; None: there is none."""
+    """The texts of the arrows from a node to itself, all on one loop; None if it has none."""
     mine = [edge for edge in graph.edges if edge.source == edge.target == node]
     if not mine:
         return None

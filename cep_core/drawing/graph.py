@@ -1,4 +1,4 @@
-"""What is drawn: graphs of states and labelled arrows. Nothing here knows what a pattern is."""
+"""The things that are drawn: graphs of states and labelled arrows. Nothing here knows what a pattern is."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Even ranks hold nodes, odd ranks the labels of arrows. An arrow that passes a rank holds a place of its own there, and
 crosses it as a level line; it bends between ranks only. So no label, node or note is ever crossed by an arrow, and
-none overlaps another: their places in a rank are told apart by the room they need.
+none overlaps another: their places in a rank are as far apart as the room they need.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class _Layout:
 
     def _ports(self, ranks: Sequence[Sequence[int]]) -> dict[tuple[int, int], float]:
         """(edge, 0 at its left end or 1 at its right) -> height from the middle of the node: the ends on one side of a
-        node lie in the order in which they come."""
+        node are in the order in which they come."""
         position = {index: k for rank in ranks for k, index in enumerate(rank)}
         heights: dict[tuple[int, int], float] = {}
         for node in self.of_node:

@@ -56,7 +56,7 @@ def _colours(palette: dict[str, str]) -> str:
 
 
 STYLE = f"{_colours(LIGHT)}\n@media screen and (prefers-color-scheme:dark){{{_colours(DARK)}}}\n{RULES}"
-"""What the classes of a drawing look like; a page that holds several drawings needs it once."""
+"""The style of the classes of a drawing; a page that holds several drawings needs it once."""
 
 
 def svg(drawing: Drawing, *, style: bool = True) -> str:

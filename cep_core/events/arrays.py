@@ -1,5 +1,5 @@
-"""Between numpy and Arrow without a copy where there need be none, and without pandas: pyarrow's own `to_numpy`,
-`array` and `scalar` import it, and a worker would start half as fast again without."""
+"""Between numpy and Arrow without a copy where none is needed, and without pandas: pyarrow's own `to_numpy`, `array`
+and `scalar` import it, and a worker would start half as fast again without."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Values as small whole numbers: equal values share a code; ordered codes keep the order. NULL is -1 where it is
-nobody's equal."""
+"""Values as small whole numbers: equal values share a code; ordered codes keep the order. NULL is -1 where it equals no
+value."""
 
 from __future__ import annotations
 

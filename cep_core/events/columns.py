@@ -31,15 +31,15 @@ class Columns:
         self._known: dict[Any, Any] = {}
 
     def once(self, key: Any, compute: Callable[[], T]) -> T:
-        """What `compute` gave for `key` the first time."""
+        """The result of `compute` at the first call with this `key`."""
         if key not in self._known:
             self._known[key] = compute()
         value: T = self._known[key]
         return value
 
     def latest(self, what: str, key: Any, compute: Callable[[], T]) -> T:
-        """What `compute` gave for `key`, if nothing else was asked of `what` since: of what is large and asked by one
-        plan after the other one value is kept."""
+        """The result of `compute` for `key`, kept until another key is asked of `what`: large values that one plan
+        after the other needs are kept one at a time."""
         if what not in self._known or self._known[what][0] != key:
             self._known[what] = key, compute()
         value: T = self._known[what][1]
@@ -74,7 +74,7 @@ class Columns:
         return self.once(("distinct", name), lambda: self._ranked(name)[1] == self.length)
 
     def places(self, names: tuple[str, ...]) -> Int64s:
-        """The place of each row in the order of `names`, the first of which decides first; int64, rows that are equal
+        """The place of each row in the order of `names`, where the first name decides first; int64, rows that are equal
         in all of them in some order."""
         return self.once(("places", names), lambda: self._places(names))
 

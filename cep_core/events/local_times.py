@@ -33,7 +33,7 @@ def zoneless_columns(events: pa.Table, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def zoneless_in_words(names: Sequence[str]) -> str:
-    """What is assumed of such columns."""
+    """The assumption about such columns, in words."""
     has = "has" if len(names) == 1 else "have"
     return (
         f"{', '.join(names)} {has} times without a zone, which are read as UTC; state the zone: "
@@ -114,7 +114,7 @@ def _offset_at(zone: str, local: datetime, fold: int) -> int:
 
 
 def zone_fault(text: str) -> tuple[str, str | None] | None:
-    """What is wrong with the name of a time zone, and what to do; None if nothing."""
+    """The fault in the name of a time zone, and a hint; None if the name is right."""
     if text == UTC or text in _zones():
         return None
     names = _zones()

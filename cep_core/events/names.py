@@ -21,7 +21,8 @@ OWN = "__trendlake_"
 
 
 def same_name(name: str) -> str:
-    """What two names share if Spark takes one for the other: it compares letters in upper case, then in lower case."""
+    """A text that two names share if Spark takes one for the other: Spark compares letters in upper case, then in lower
+    case."""
     return name.upper().lower().replace("\u0307", "")  # the dot that lower case leaves of a Turkish capital I
 
 
@@ -42,7 +43,7 @@ class TakenNames:
         self._taken = dict.fromkeys(map(same_name, names), what)
 
     def take(self, name: str, what: str) -> str | None:
-        """What a column of that name is already, or whose name it is; from now on there is one that is `what`."""
+        """The use that the name has already, or the owner that reserved it; from now on the name is taken by `what`."""
         plain = same_name(name)
         before = reserved(name) or self._taken.get(plain)
         self._taken[plain] = what

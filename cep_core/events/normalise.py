@@ -18,7 +18,7 @@ from cep_core.errors import BadEventsError
 from cep_core.events.arrays import numbers
 
 FLOAT64_DIGITS = 15
-"""Decimals of so many digits are still told apart by the float64 next to each."""
+"""Different decimals of so many digits still have different nearest float64 values."""
 
 
 _DAY = 86_400_000_000

@@ -32,8 +32,8 @@ class NumberTexts:
 
 
 def number_texts(column: Any) -> NumberTexts | None:
-    """What the first texts of an Arrow column look like; None where the column holds no texts, or they do not look like
-    numbers: half of those with a digit, and a tenth of all, must, and none may be a code such as 007."""
+    """The numbers that the first texts of an Arrow column look like; None where the column holds no texts, or they do
+    not look like numbers: half of those with a digit, and a tenth of all, must, and none may be a code such as 007."""
     try:
         texts = _first_texts(column)
     except pa.ArrowInvalid:  # bytes that are no UTF-8

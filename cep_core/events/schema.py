@@ -1,4 +1,4 @@
-"""What the engine knows of a source: its columns, their types, and which play the event's roles."""
+"""The engine's knowledge of a source: its columns, their types, and which play the event's roles."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def schema_of(
     document: str = "document",
     roles: Sequence[str] = ("event_time", "event_type"),
 ) -> EventSchema:
-    """The schema an Arrow table shows. Raises BadEventsError when a column of one of `roles` is not there."""
+    """The schema an Arrow table shows. Raises BadEventsError when a column of one of `roles` is missing."""
     names = {"event_id": event_id, "event_time": event_time, "event_type": event_type, "document": document}
     for role in roles:
         if (name := names[role]) not in events.column_names:

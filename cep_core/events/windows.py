@@ -40,7 +40,7 @@ class Windows:
         return (time - self.origin - self.within) // self.slide + 1
 
     def ending_in(self, start: int, end: int) -> range:
-        """The windows whose end lies in (start, end]: those a run of the interval [start, end) computes."""
+        """The windows whose end is in (start, end]: those a run of the interval [start, end) computes."""
         return range(self.after(start), self.after(end))
 
     def span(self, windows: range) -> tuple[int, int]:

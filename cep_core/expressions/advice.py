@@ -1,4 +1,4 @@
-"""What is legal in a pattern and rarely meant: a comparison with NULL, and texts compared by their order.
+"""Expressions that are legal in a pattern and rarely meant: a comparison with NULL, and texts compared by their order.
 
     x.price = NULL            ->  is never true: write x.price IS NULL
     x.isig < NEXT(x).isig     ->  compares letter by letter, '10' before '9', where isig is a text
@@ -56,8 +56,8 @@ class Adviser:
         place: Callable[[s.Span], Place],
         columns: Callable[[s.Attribute], Iterable[str]] = lambda read: (read.name,),
     ) -> None:
-        """Advice on an expression whose types are right. `place`: of a span of the text it stands in; `columns`: the
-        columns of the source whose values an attribute has."""
+        """Advice on an expression whose types are right. `place`: of a span of the text that contains it; `columns`:
+        the columns of the source whose values an attribute has."""
         for child in s.children(node):
             self.look(child, resolve, place, columns)
         match node:
@@ -113,7 +113,7 @@ def _texts(node: s.Expr, resolve: Resolve, columns: Callable[[s.Attribute], Iter
 
 
 def advice_on(events: pa.Table, advice: Iterable[Advice]) -> Iterator[str]:
-    """What is to be said of a pattern over these events."""
+    """The advice on a pattern over these events, in words."""
 
     def like(name: str) -> NumberTexts | None:
         return number_texts(events.column(name)) if name in events.column_names else None

@@ -20,7 +20,7 @@ _ONE = {"not": m.NOT, "isnull": m.IS_NULL}
 
 
 class Instructions(ABC):
-    """Code that grows, and what it needs beside. Of the `slots` the first are the register.
+    """Code that grows, with its constants and leaves. The first of the `slots` are the register.
 
     `constants`: slot -> (value, family). `leaves`: (expression of the event, or what else the kind knows how to compute
     of it, family, slot), computed once an event.
@@ -51,7 +51,7 @@ class Instructions(ABC):
         """Its family."""
 
     def once(self, key: Any, make: Any) -> Any:
-        """What `make` gave for `key` the first time."""
+        """The result of `make` at the first call with this `key`."""
         if key not in self.results:
             self.results[key] = make()
         return self.results[key]

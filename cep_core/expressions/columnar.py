@@ -38,8 +38,8 @@ def constant(node: s.Expr) -> Any:
 
 
 def true_where(asked: Bools, node: s.Expr, column: Callable[[s.Attribute], pa.Array]) -> Bools:
-    """Which of the rows `asked` (bool) a condition is true of. It is computed of them only: a number of an event that
-    can't be bound need not fit in it."""
+    """Those of the rows `asked` (bool) for which a condition is true. It is computed for them only: a number of an
+    event that cannot be bound does not have to fit in it."""
     rows = np.flatnonzero(asked)
     if len(rows) == len(asked):
         return true_rows(evaluate(node, column, len(rows)))

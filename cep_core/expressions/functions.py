@@ -27,7 +27,7 @@ DAY = 24 * HOUR
 @dataclass(frozen=True)
 class Function:
     """One function. NULL arguments never reach `value`, and columns of NULLs only never reach `columns`: a function
-    with `takes` is NULL where an argument is; one of several values passes over NULLs and is NULL where all are.
+    with `takes` is NULL where an argument is; one of several values ignores NULLs and is NULL where all are.
 
     `takes`: the families of its arguments, as many as `arguments` says; () for one or more values of one type.
     `gives`: the family of its value, None for that of its arguments. `columns`: of normalised Arrow arrays of one type,

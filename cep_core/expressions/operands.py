@@ -16,9 +16,9 @@ from cep_core.expressions.bytecode import Instructions
 
 
 class Words:
-    """What the machine's slots begin with (`machine`), and what each event puts there: `leaves` (n, L) int64 and
-    `leaf_null` (n, L) for `leaf_slots`. Strings are codes of one order over all that can come up; `texts` are those
-    that neither constants nor leaves tell of. `value` evaluates an expression for all events."""
+    """The first values of the machine's slots (`machine`), and those that each event puts there: `leaves` (n, L) int64
+    and `leaf_null` (n, L) for `leaf_slots`. Strings are codes of one order over all that can come up; `texts` are those
+    that neither constants nor leaves contain. `value` evaluates an expression for all events."""
 
     def __init__(
         self, instructions: Instructions, value: Callable[[Any], pa.Array], length: int, texts: Iterable[str] = ()
@@ -70,8 +70,8 @@ class Words:
 
 
 def text_table(strings: Sequence[str], codes: Mapping[str, int], *, cases: bool, texts: bool) -> Int64s:
-    """What the machine knows of strings, by their codes: the codes in lower (row 0) and upper case (row 1), if `cases`;
-    where the UTF-8 of each begins (row 2) in all of it, eight bytes a number (row 3), if `texts`."""
+    """The machine's knowledge of strings, by their codes: the codes in lower (row 0) and upper case (row 1), if
+    `cases`; where the UTF-8 of each begins (row 2) in all of it, eight bytes a number (row 3), if `texts`."""
     if not strings or not (cases or texts):
         return np.zeros((2, 0), np.int64)
     encoded = [text.encode() for text in strings] if texts else []

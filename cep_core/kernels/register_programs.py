@@ -1,7 +1,7 @@
 """Registers, and what fires on them: programs of `machine` that test a register and make the next.
 
 A register is a row of int64: the fields, then a mask of those that are NULL (0 then). A row of `arcs` says where its
-programs lie: `when`, whose value decides, and `set`, with the moves that store what it computed.
+programs are: `when`, whose value decides, and `set`, with the moves that store what it computed.
 READS has a bit for each field that these read.
 No function here gives an array another name inside a loop: numba would count references to it at every turn.
 """
@@ -40,7 +40,7 @@ class Programs(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """What programs read of events: (n, leaves) `values` and `null`, and the slot of each leaf."""
+    """The values of events that programs read: (n, leaves) `values` and `null`, and the slot of each leaf."""
 
     values: Int64s
     null: Bools

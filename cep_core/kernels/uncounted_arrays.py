@@ -2,7 +2,7 @@
 
 Every call that takes an array counts it up and down, atomically: in `active_runs.advance`, whose inner calls take some
 nanoseconds, that was four fifths of the time (measured). The arrays belong to the caller, who keeps them until the
-kernel returns; and a kernel that never keeps, returns or makes arrays need not count them.
+kernel returns; and a kernel that never keeps, returns or makes arrays does not have to count them.
 """
 
 from __future__ import annotations

@@ -22,9 +22,10 @@ MAX_TEXT = 10_000
 MAX_DEPTH = 60
 """Nested parentheses."""
 MAX_TREE = 150
-"""Nested operators: a chain such as a + b + c nests as deep as it is long. What walks a tree calls itself."""
+"""Nested operators: a chain such as a + b + c nests as deep as it is long. A function that walks a tree calls
+itself."""
 CHAINS = ("conjunction", "disjunction")
-"""Rules whose nodes hold a whole chain, of which one operator in another is made."""
+"""Rules whose nodes hold a whole chain, which becomes one operator in another."""
 
 _EXPECTED = {
     "pattern": "a pattern such as  A+ ,  SEQ(A+, NOT C, B)  or  Stock S{3,}",

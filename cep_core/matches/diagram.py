@@ -9,7 +9,7 @@ from cep_core.matches.explain import explain_matches
 
 
 def draw(plan: MatchesPlan, title: str) -> Drawing:
-    """Conditions stand on the arrow that takes the event they are asked of; those asked when a part is done, on the
+    """Conditions are written on the arrow that takes the event they test; those asked when a part is done, on the
     way on from it, or below the last."""
     last = len(plan.parts) - 1
     nodes, edges = [], []

@@ -56,7 +56,7 @@ def _windows(value: object) -> int:
 
 
 class ExpectationModel(BaseModel):
-    """One thing expected of each window, beside the windows before it."""
+    """One expectation of each window, compared with the windows before it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, arbitrary_types_allowed=True)
 
@@ -81,11 +81,11 @@ class ExpectationModel(BaseModel):
     of_last: Annotated[int, BeforeValidator(_windows), WithJsonSchema({"type": "string", "examples": ["7 windows"]})]
     """With how many windows before it a window is compared."""
     on_break: Literal["warn", "fail"] = "warn"
-    """What comes of it: it is told (warn), or nothing is published (fail)."""
+    """The reaction to a broken expectation: report it (warn), or publish nothing (fail)."""
 
     @property
     def name(self) -> str:
-        """What its check is called."""
+        """The name of its check."""
         last = f"of_last_{self.of_last}"
         if self.between is None:
             return f"none_vanish_{last}"
@@ -104,8 +104,8 @@ def shown(number: Fraction) -> str:
 def mistakes(
     expected: Sequence[ExpectationModel], groups: Sequence[str], measures: Sequence[str], source: Source
 ) -> list[TrendlakeError]:
-    """What does not go together. `groups`: the columns that tell the groups of results apart; `measures`: those of
-    which each group has one value in a window."""
+    """The keys that do not go together. `groups`: the columns that identify the groups of results; `measures`: the
+    columns with one value a group and window."""
     errors: list[TrendlakeError] = []
     seen: set[str] = set()
     for i, one in enumerate(expected):

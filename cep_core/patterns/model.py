@@ -1,4 +1,4 @@
-"""What a pattern file may say: what all kinds share, and kind trends. Reading a file: `reading`."""
+"""The keys of a pattern file that all kinds share. `cep_core.load` reads a file."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ ForEach = Annotated[dict[str, Any], Field(min_length=1), WithJsonSchema(_FOR_EAC
 
 
 class Pattern(BaseModel):
-    """What a pattern of any kind says. Durations and moments are microseconds (since the epoch)."""
+    """The keys of a pattern of any kind. Durations and moments are microseconds (since the epoch)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -106,9 +106,9 @@ class Pattern(BaseModel):
     renamed_from: SnakeName | None = None
     """The name of the pattern's results table, of before the pattern was renamed."""
     description: str = ""
-    """What it finds, in words for those who read its results."""
+    """A description of its results, for those who read them."""
     owner: str = ""
-    """Who answers for it: a team or a person."""
+    """The team or person that answers for it."""
     source: SourceName | None = None
     """The table of events: data_contracts/<source>.yaml; or results/<pattern>, another pattern's results."""
     within: Duration
@@ -116,16 +116,16 @@ class Pattern(BaseModel):
     schedule: Schedule | None = None
     """When Airflow runs it, UTC: a cron expression of five fields, or @hourly, @daily ..."""
     deadline: MaybeDuration = None
-    """How long a run in Airflow may take, from when it is queued, before somebody is told."""
+    """How long a run in Airflow may take, from when it is queued, before an alert is sent."""
     batch: SnakeName | None = None
     """A name for patterns of one source and schedule that `trendlake run --batch` runs together."""
     tags: tuple[Tag, ...] = ()
     """Words to find its DAG by."""
     consistency: Consistency = "middle"
-    """What is published before lateness has passed: nothing (strong), what is known, corrected later (middle), what is
-    known, never corrected (weak)."""
+    """The results that are published before the allowed lateness has passed: none (strong), those known so far, which
+    revisions correct (middle), those known so far, for good (weak)."""
     expect: tuple[ExpectationModel, ...] = ()
-    """What is expected of each window, beside the windows before it: judged before results are published."""
+    """Expectations of each window, compared with the windows before it: checked before results are published."""
 
     _source: Source = PrivateAttr()
 
@@ -146,11 +146,11 @@ class Pattern(BaseModel):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The result columns of which a group has one value in a window."""
+        """The result columns with one value a group and window."""
         return ()
 
     def mistakes(self) -> list[TrendlakeError]:
-        """What is wrong between keys that are each right by themselves, before any schema is known."""
+        """The contradictions between keys that are each right by themselves, before any schema is known."""
         return mistakes(self.expect, self.groups, self.measures, self.document)
 
 
@@ -158,7 +158,7 @@ class FamilyPattern(Pattern):
     """A pattern of a kind that has `for_each`."""
 
     for_each: ForEach | None = None
-    """Values for $name in conditions: lists, every combination of which is a member, or {file: NAME.csv}."""
+    """Values for $name in conditions: lists, where every combination of values is a member, or {file: NAME.csv}."""
 
     _parameters: Parameters | None = PrivateAttr(default=None)
 
@@ -177,7 +177,7 @@ class FamilyPattern(Pattern):
         return self.document.data.get("for_each") is not None and self._parameters is None
 
     def parameters_in_pattern(self) -> list[s.Parameter]:
-        """Where parameters stand in the text of `pattern`; none in kinds whose `pattern` has no conditions."""
+        """The places of parameters in the text of `pattern`; none in kinds whose `pattern` has no conditions."""
         return []
 
     def mistakes(self) -> list[TrendlakeError]:

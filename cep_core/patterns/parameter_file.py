@@ -1,4 +1,4 @@
-"""`for_each: {file: NAME.csv}`: rows of parameters in a CSV file beside the pattern.
+"""`for_each: {file: NAME.csv}`: rows of parameters in a CSV file next to the pattern.
 
 A column is of whole numbers (bigint), numbers (double) or times if all its cells are, else of text; an empty cell is
 NULL. A number that begins with a zero, such as 00501, is text. `types: {zip: string}` says it instead.

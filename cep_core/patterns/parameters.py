@@ -40,7 +40,7 @@ MOST_ROWS = 100_000
 @dataclass(frozen=True)
 class Parameters:
     """The parameters of a family, in order: their `names`, their types (`kinds`, as of literals), and the `rows` of
-    their values, all different. Times are microseconds since the epoch. `origin`: the file that they stand in, or ""
+    their values, all different. Times are microseconds since the epoch. `origin`: the file that contains them, or ""
     for lists; `texts`: the line that makes a column of the file text, of those that begin as numbers."""
 
     names: tuple[str, ...]
@@ -104,7 +104,7 @@ def literal(value: Value, kind: str) -> s.Expr:
 
 
 def why_text(node: s.Condition, parameters: Parameters | None) -> str | None:
-    """What makes a parameter of a condition text, where that may not be meant."""
+    """The reason why a parameter of a condition is text, where that may not be meant."""
     if isinstance(node, s.Equivalence):
         return None
     texts = dict(parameters.texts) if parameters else {}

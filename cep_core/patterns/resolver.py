@@ -1,4 +1,5 @@
-"""What checking a pattern of any kind needs: names resolved against a schema, mistakes collected with their places."""
+"""The part of checking that patterns of every kind need: names resolved against a schema, mistakes collected with their
+places."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ class Checking:
         """Variables of a part of the pattern that was refused: conditions on them are no mistakes of their own."""
 
     def report(self, error: TrendlakeError, path: Path_, span: s.Span = (0, 0)) -> None:
-        """One mistake, at a span of the text that stands at `path` in the file."""
+        """One mistake, at a span of the text at `path` in the file."""
         if isinstance(error, _FollowsError):
             return
         error.place = self.place_of(path, span)
@@ -72,7 +73,7 @@ class Checking:
         return True
 
     def parsed(self, parser: Callable[[str], T], text: str, path: Path_) -> T | None:
-        """What `parser` makes of the text; None where it does not parse, which is reported."""
+        """The text, parsed by `parser`; None where it does not parse, which is reported."""
         try:
             return parser(text)
         except TextError as error:

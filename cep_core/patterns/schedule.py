@@ -18,7 +18,7 @@ NAMES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-"""What Airflow's `cron_presets` and croniter have names for."""
+"""The schedules that have names in Airflow's `cron_presets` and in croniter."""
 _FIELDS = "minute hour day-of-month month day-of-week"
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -40,7 +40,7 @@ def check_schedule(text: str) -> str:
         )
     for field in fields:
         if field.upper().startswith("R"):
-            # croniter draws these anew each time that the file is parsed: no two parsers of Airflow's would agree
+            # croniter draws these again each time that the file is parsed: no two parsers of Airflow's would agree
             raise TextError(f"'{field}': a random time is no schedule", text.index(field), len(field))
     try:
         croniter(text, _ANY_DAY).get_next(datetime)

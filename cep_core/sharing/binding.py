@@ -17,7 +17,7 @@ Bind: TypeAlias = Callable[[Literals], Any]
 
 
 def binder(node: Any) -> Bind | None:
-    """What makes a copy of frozen data with literals for its parameters; None where it has none."""
+    """A function that copies frozen data with literals for its parameters; None where it has none."""
     if isinstance(node, s.Parameter):
         name = node.name
         return lambda literals: literals[name]

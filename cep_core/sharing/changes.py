@@ -31,7 +31,7 @@ def bindable(plans: Sequence[AnyPlan], events: Columns, *, unique_ids: bool) -> 
     an event that it cannot bind may matter.
 
     `unique_ids`: whether it is known that no two events of one version share an id, as an event that has changed is
-    there twice, as it was and as it is.
+    listed twice, as it was and as it is.
     """
     unfolded = Unfolded(plans)
     bindings = [KINDS[plan.kind].bindings(plan) for plan in unfolded.plans]

@@ -68,7 +68,7 @@ def _constant(node: s.Expr, kind: Any) -> Any:
 
 def harmless(node: s.Expr, type_of: TypeOf) -> bool:
     """Whether a condition has a value of every event, be it NULL: then it may be asked of fewer events than without an
-    index, and no error is missed. Not of arithmetic, which may overflow, nor of types that are converted."""
+    index, and no error is missed. False for arithmetic, which may overflow, and for types that are converted."""
     if comparison_of(node, type_of) is not None:
         return True
     match node:

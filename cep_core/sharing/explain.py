@@ -1,4 +1,4 @@
-"""Which of several plans over one source are computed by one pass; said without events."""
+"""The plans over one source that one pass computes together, found without events."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Unfolded:
 
 
 class _Family:
-    """The answers of a family's members, of which the first has the number `first`."""
+    """The answers of a family's members; the first member has the number `first`."""
 
     def __init__(self, plan: FamilyPlan, first: int) -> None:
         self.plan, self.first = plan, first

@@ -171,7 +171,7 @@ def family_of(template: AnyPlan, pattern: Pattern, parameters: Parameters) -> Fa
 
 
 def explain_family(plan: FamilyPlan) -> str:
-    """What a family is made of, in words."""
+    """A description of a family, in words."""
     parameters = plan.parameters
     lines = [f"family {plan.hash}: {len(parameters.rows):,} members, one for each row of for_each"]
     columns = zip(parameters.names, parameters.schema, strict=True)

@@ -1,10 +1,11 @@
 """Which events each of several plans may bind, from indexes of the columns that they compare with constants.
 
 Where each event finds the predicates that it satisfies (Hong 2009, chapter 5), here each predicate finds its events:
-all events of a batch are there, so a column is ordered once, and the events of `a = c`, IN, `<` and BETWEEN are slices
-of it. The shortest slice of the conditions on a variable is read, the others are asked of its rows only.
+all events of a batch are known at once, so a column is ordered once, and the events of `a = c`, IN, `<` and BETWEEN are
+slices of it. The shortest slice of the conditions on a variable is read, the others are asked of its rows only.
 
-A plan may be given these rows alone where no other event means anything to it: it says so itself by `bindings`. That
+A plan may be given these rows alone where no other event means anything to it: its `bindings` say whether that is true.
+That
 no error is missed: conditions that can be one, and all that come after them, are left to the plan, which asks them of
 the same events as ever; what is asked of the whole table is asked of it still (`Columns`).
 """
@@ -96,13 +97,13 @@ class Interests:
         return None if lane is None else self.of_lane(lane)
 
     def of_lane(self, lane: Lane) -> Interest | None:
-        """The rows of a plan of which indexes say what `lane` holds; None where it is to be given all events."""
+        """The rows of a plan whose indexes gave `lane`; None where it is to be given all events."""
         if lane.most > MOST * self.columns.length:
             return None
         return Interest(tuple(_rows(paths) for paths in lane.paths), lane.left)
 
     def lane(self, number: int) -> Lane | None:
-        """What indexes say of the events of a plan, however many these are; None where they say nothing."""
+        """The indexes' answer about the events of a plan, however many these are; None where they say nothing."""
         tests, schema = self.tests[number], self.plans[number].schema
         if tests is None or not any(c.name in self.indexed for one in tests for c in one.compared):
             return None

@@ -24,12 +24,12 @@ WIDTH = 64
 """Plans of one pass, at most: bits of a mask."""
 
 Path = tuple[Index, list[tuple[int, int]]]
-"""What an index says of a binding's events: stretches of ranks."""
+"""An index's answer about a binding's events: ranges of ranks."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """What indexes say of each binding of a plan, and the conditions that are not asked yet."""
+    """The indexes' answer about each binding of a plan, and the conditions that are not asked yet."""
 
     paths: tuple[tuple[Path, ...], ...]
     """Of each binding, the path to the fewest events first."""

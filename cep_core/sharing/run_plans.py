@@ -1,6 +1,6 @@
 """Running plans over one table of events: each has its own rows or its own error.
 
-A plan run alone is the case of one, by the same code, so that its rows do not depend on the plans beside it.
+A plan run alone is the case of one, by the same code, so that its rows do not depend on the plans that run with it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def run_plans(
     computed (None: all). `watermark`: how far time is known to have come, microseconds, for plans that wait; else the
     latest event, or the end of a plan's windows, says it.
 
-    An error of one plan does not stop the others. What no user can mend is an `EngineFailureError` with the exception
-    as its cause. Raises ValueError where `windows` are not as many as plans.
+    An error of one plan does not stop the others. An error that no user can fix is an `EngineFailureError` with the
+    exception as its cause. Raises ValueError where `windows` are not as many as plans.
     """
     wanted = list(windows) if windows is not None else [None] * len(plans)
     if len(wanted) != len(plans):
@@ -51,8 +51,8 @@ def run_plans(
 
 def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None) -> pa.Table:
     """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
-    given. `watermark`: as of `run_plans`, of which this is the case of one. Raises TrendlakeError, and what else a
-    failure of the engine raises."""
+    given. `watermark`: as of `run_plans`; this is its case of one plan. Raises TrendlakeError, and what else a failure
+    of the engine raises."""
     ((_, answer),) = run_plans([plan], events, [windows], watermark)
     if isinstance(answer, EngineFailureError) and answer.__cause__ is not None:
         raise answer.__cause__

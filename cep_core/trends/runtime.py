@@ -1,4 +1,4 @@
-"""What runs plans of kind trends (see `cep_core.kinds.Kind`)."""
+"""The functions that run plans of kind trends (see `cep_core.kinds.Kind`)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def run_members(
     """The results of each member: `members` are its rows of `columns`, ascending, and the variables that may bind each
     (uint64, a bit each), where the conditions of `form` are still to be asked.
 
-    Whose a row is, is one more column by which events are parted and rows are told apart. No row depends on which
-    partitions lie beside its own (`cep_core.trends.run.run`), so each member has the rows that it has alone."""
+    The member that a row is for is one more column of the partition key and of the groups. No row depends on other
+    partitions than its own (`cep_core.trends.run.run`), so each member has the rows that it has alone."""
     rows, may = (np.concatenate([member[i] for member in members]) for i in range(2))
     number = np.repeat(np.arange(len(members)), [len(member[0]) for member in members])
     table = run_plan(with_members(form), columns.chosen(rows).extended(MEMBER, arrow(number)), windows, may)

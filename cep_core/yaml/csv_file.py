@@ -1,4 +1,4 @@
-"""A CSV file beside a pattern: UTF-8, with a header, each row as long as it."""
+"""A CSV file next to a pattern: UTF-8, with a header, each row as long as it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a YAML file may ask of the one who reads it: bounded in size, depth and repetition, and data only.
+"""The limits of a YAML file: bounded in size, depth and repetition, and data only.
 
 A file of a few hundred bytes can name itself, or one list a million times (aliases), or ask for objects (tags). These
-are refused where they stand, before anything is built of them.
+are refused at their place, before anything is built of them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Node(NamedTuple):
 
 
 def unreadable_character(text: str) -> str | None:
-    """What is wrong with a text that no table, page or log can hold; None where nothing is."""
+    """The fault of a text that no table, page or log can hold; None if it has none."""
     if "\x00" in text:
         return "a NUL character"
     if _SURROGATE.search(text):

@@ -1,8 +1,8 @@
 """The events of a YAML text, by PyYAML: its C parser for most texts, its Python one for the rest and for errors.
 
 Both follow YAML 1.1, in which a few texts mean something else than in YAML 1.2. The Python parser is brought to 1.2
-here; texts in which the two may differ (`ONLY_PYTHON`) do not go to the C parser. What that refuses, the other reads
-again: so errors, and all else that a reader sees, are the same on machines that have no C parser.
+here; texts in which the two may differ (`ONLY_PYTHON`) do not go to the C parser. The Python parser reads a text again
+that the C parser refuses: so errors, and all else that a reader sees, are the same on machines that have no C parser.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _TIME = re.compile(
 
 
 def value_of(word: str) -> Any:
-    """What a plain word means. Raises ValueError or OverflowError for a date or time that is none (2024-02-30)."""
+    """The value of a plain word. Raises ValueError or OverflowError for a date or time that is none (2024-02-30)."""
     if word[:1] not in "-+.0123456789":
         return _WORDS.get(word, word)
     if _INTEGER.fullmatch(word):

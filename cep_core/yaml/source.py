@@ -29,7 +29,7 @@ _SPACE = " \t\n"
 _SPACES, _NOTHING = re.compile("[ \t\n]*"), re.compile("")
 _ANCHOR = re.compile("&[^ \t\n]*[ \t\n]*")
 _BEGIN = {"'": re.compile("'"), '"': re.compile('"'), **dict.fromkeys("|>", re.compile(".*[ \t\n]*"))}
-"""What is before the first character of a scalar, by its sign."""
+"""The text before the first character of a scalar, by its sign."""
 _JOINED = re.compile(r"(\\\n[ \t]*)+")
 """Ends of lines, in double quotes, that leave nothing."""
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}

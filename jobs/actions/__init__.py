@@ -1,1 +1,1 @@
-"""What commands do. A module is imported when its command runs, so that help and completion stay quick."""
+"""The code of commands. A module is imported when its command runs, so that help and completion stay quick."""

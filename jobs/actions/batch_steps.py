@@ -44,8 +44,8 @@ def run_batch_steps(
     failed, and which have new results.
 
     A file that does not compile is left out, because Airflow shows its error as that file's own. A pattern whose
-    interval another DAG has published by schedule is skipped. Not good if a pattern failed; raises the first error
-    if all failed.
+    interval another DAG has published by schedule is skipped. The verdict is not good if a pattern failed. Raises the
+    first error if all failed.
     """
     names = in_order(steps)
     if progress is not None:
@@ -100,8 +100,8 @@ def _compiling(place: Place, patterns: Sequence[str]) -> tuple[list[Member], dic
 
 
 def _is_due(member: Member) -> bool:
-    """Whether no other DAG has published the interval by schedule. Says so if one has, or if nobody has published the
-    interval before."""
+    """Whether no other DAG has published the interval by schedule. Prints a line if one has, or if the interval before
+    is not published."""
     from cep_core.events.windows import moment
     from pipelines.runs.scheduled import published_by_schedule
 

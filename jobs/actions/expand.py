@@ -39,7 +39,7 @@ def expand(project: Project, name: str, folder: Path | None) -> dict[str, Any]:
 
 
 def write(folder: Path, texts: Mapping[str, str]) -> None:
-    """Writes files that are not there yet."""
+    """Writes new files. Raises ProjectError if one exists."""
     existing = [name for name in texts if (folder / name).exists()]
     if existing:
         raise ProjectError(f"{folder / existing[0]} exists already", hint="choose an empty folder, or remove the file")

@@ -159,7 +159,7 @@ def _consequences(place: Place, contract: Contract, outcomes: list[Taken]) -> di
 
 
 def stopped_in_words(readers: list[str], lost: int, tolerance: float) -> str:
-    """What `lost` broken rows of a source do to the patterns that read it."""
+    """The effect of `lost` broken rows of a source on the patterns that read it."""
     of = f"runs and revisions of {plural(len(readers), 'pattern')}"
     if tolerance:
         return f"{of} will stop where more than {tolerance:.2%} of the rows that they read break the contract"

@@ -67,7 +67,7 @@ def write_source(
 def _again(
     name: str, sample: Path, roles: Roles, options: TimeOptions, project_dir: Path | None, words: tuple[str, ...]
 ) -> str:
-    """The command that writes the contract anew, with these words as NULL."""
+    """The command that writes the contract again, with these words as NULL."""
     from pipelines.authoring.source_file import null_word_options
 
     by_option = {
@@ -89,7 +89,8 @@ def _again(
 def write_source_of_documents(
     name: str, sample: Path, roles: Roles, document_path: str | None, time_format: str | None, project_dir: Path | None
 ) -> dict[str, Any]:
-    """The contract of a source of XML documents. Raises as `pipelines.authoring.source_documents.new_source`."""
+    """The contract of a source of XML documents. Raises as
+    `pipelines.authoring.source_documents.new_source_of_documents`."""
     from pipelines.authoring.free_names import refuse_source
     from pipelines.authoring.source_documents import new_source_of_documents
     from pipelines.project.profile import profile_or_default
@@ -106,7 +107,7 @@ def write_source_of_documents(
 def write_source_of_table(
     name: str, place: str, roles: Roles, profile: str | None, project_dir: Path | None
 ) -> dict[str, Any]:
-    """The contract of a source whose table other programs write, and where it lies in the profile. Raises as
+    """The contract of a source whose table other programs write, and its path in the profile. Raises as
     `pipelines.authoring.existing_table.adopt`, and ProfileError."""
     from jobs.terminal.workspace import find_place, session
     from pipelines.authoring.existing_table import adopt

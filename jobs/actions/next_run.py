@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen for a pattern: `run`, None if there is nothing to run, which `reason` then explains; `backfill`:
-    the command for the complete windows before it, if nothing is published."""
+    """The choice for a pattern: `run`, None if there is nothing to run, which `reason` then explains; `backfill`: the
+    command for the complete windows before it, if nothing is published."""
 
     run: Run | None
     reason: str | None = None
@@ -96,7 +96,7 @@ def _reason(run: Run, upcoming: NextWindows) -> str:
 
 
 def document_of(choice: Choice) -> dict[str, Any]:
-    """What the document of a run says of its interval."""
+    """The keys about its interval in the document of a run."""
     from cep_core.events.windows import moment
 
     run = choice.run

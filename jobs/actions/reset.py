@@ -51,7 +51,7 @@ def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: b
 
 
 def _again(place: Place, spark: SparkSession, name: str, pattern: str | None) -> str:
-    """What computes the results again: of all windows that are published."""
+    """A sentence with the command that computes all published windows again."""
     from cep_core.errors import TrendlakeError
     from pipelines.results.coverage import spans
     from pipelines.results.ledger import read_ledger

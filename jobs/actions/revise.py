@@ -152,7 +152,7 @@ def patterns_below(place: Place, source: str) -> list[str]:
 
 
 def next_revision(source: str, patterns: list[str]) -> list[str]:
-    """What to type after rows of a source have changed; nothing where no pattern reads it."""
+    """The command to type after rows of a source have changed; none if no pattern reads it."""
     if not patterns:
         return []
     return [f"next: {command(f'revise {patterns[0]}' if len(patterns) == 1 else f'revise --source {source}')}"]
@@ -181,7 +181,7 @@ def revise_in_session(
         return {"pattern": run.name, "run_id": run_id, "changed": False, "revision": None, "site": None}
     record = revise(run, shared)
     print_record(record)
-    # Also where nothing has changed, unless the page says so already: an attempt before this one may have published
+    # Also where nothing has changed, unless the page shows that already: an attempt before this one may have published
     # and not come to the site.
     page = page_of_present(place, run, record) or refresh_if_possible(place, spark, place.project.pattern_path(pattern))
     about = {"pattern": run.name, "run_id": run_id, "changed": has_new_results(run, record)}

@@ -1,4 +1,4 @@
-"""What a revision of several patterns does and prints: those of one source together, their pages at the end."""
+"""The work and the output of a revision of several patterns: those of one source together, their pages at the end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Revised:
     error: Exception | None = None
     record: Record | None = None
     unpublished: str = ""
-    """What is printed where there is no record, as nothing is published."""
+    """The line that is printed where there is no record, as nothing is published."""
 
 
 def prepared(place: Place, spark: SparkSession, file: str, run_id: str) -> Revised:
@@ -51,8 +51,8 @@ def prepared(place: Place, spark: SparkSession, file: str, run_id: str) -> Revis
 
 
 def by_source(patterns: Sequence[Revised]) -> list[list[Revised]]:
-    """In the order of `patterns`, of which each comes after that whose results it reads: so do the groups. Those that
-    cannot be read come first."""
+    """Groups in the order of `patterns`: each pattern comes after the one whose results it reads, and so do the groups.
+    Those that cannot be read come first."""
     groups: dict[str | None, list[Revised]] = {None: []}
     for pattern in patterns:
         groups.setdefault(pattern.run.contract.name if pattern.run else None, []).append(pattern)

@@ -38,8 +38,8 @@ def run_patterns(
     profile: str | None,
     folder: Path | None,
 ) -> Iterator[dict[str, Any] | Verdict]:
-    """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select, each of which
-    fails by itself. Yields a document for each pattern. Without an `interval`, each pattern has its own
+    """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select, where each fails
+    by itself. Yields a document for each pattern. Without an `interval`, each pattern has its own
     (`next_run.NextRuns`). `on`: where all steps are to be done."""
     place = workspace.find_place(folder, profile, writes=True)
     if batch is None and len(words) == 1 and not selects(words[0]):
@@ -216,7 +216,7 @@ def _document(
 
 
 def _about(patterns: Patterns, name: str) -> dict[str, Any]:
-    """What `trendlake ls` says of a pattern."""
+    """The row of `trendlake ls` for a pattern."""
     if name not in patterns.files:
         return {
             "pattern": name,

@@ -56,7 +56,7 @@ CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
         "description": "The IANA time zone of times that state no offset; without it UTC.",
     },
 }
-"""What the custom properties that Trendlake reads may be."""
+"""The allowed values of the custom properties that Trendlake reads."""
 
 
 def _pattern() -> dict[str, Any]:

@@ -130,7 +130,7 @@ def _states(place: Place, spark: SparkSession, pattern: str) -> list[Repair]:
 
 
 def _first_run(place: Place, spark: SparkSession, pattern: str, name: str) -> str:
-    """What to do for a pattern without results; they may have another name, which its file does not say any more."""
+    """A hint for a pattern without results; they may have another name, which its file does not give any more."""
     from pipelines.results.owners import tables_of
 
     table = next(tables_of(spark, place.warehouse, name), None)

@@ -14,7 +14,7 @@ from jobs.airflow.login import USER
 Json = dict[str, Any]
 TRIES = 10
 ANSWER_SECONDS = 180
-"""Longer than a server waits for its database (`airflow_home`)."""
+"""Longer than a server waits for its database (`jobs.airflow.home`)."""
 
 
 class AirflowApiError(Exception):

@@ -1,4 +1,4 @@
-"""Who serves a project's Airflow now, and where it answers."""
+"""The process that serves a project's Airflow now, and its address."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _file(project: Project) -> Path:
 
 
 def _locked(file: int, how: int) -> bool:
-    """Whether this process holds the lock now, which nobody else did."""
+    """Whether this process holds the lock now, because no other process did."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:

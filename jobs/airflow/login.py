@@ -1,7 +1,7 @@
-"""The login of a project's Airflow: one user, whose password each start makes anew.
+"""The login of a project's Airflow: one user, with a new password at each start.
 
-It lies in a file that only this operating system user can read: Airflow asks it there, and so do commands that tell a
-running Airflow of a new version. Without a login every user of the machine would be its administrator.
+The password is in a file that only this operating system user can read: Airflow asks it there, and so do commands that
+notify a running Airflow of a new version. Without a login every user of the machine would be its administrator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def passwords_file(project: Project) -> Path:
 
 
 def new_password(project: Project) -> str:
-    """Writes a password that nobody has seen yet; it. Whoever knew the one before is logged out by the next start."""
+    """Writes and returns a new password. The next start logs out users who knew the one before."""
     password = secrets.token_urlsafe(16)
     path = passwords_file(project)
     path.parent.mkdir(parents=True, exist_ok=True)

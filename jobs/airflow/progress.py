@@ -68,7 +68,7 @@ def steps_done(path: Path) -> dict[str, str]:
 
 
 def members_done(path: Path) -> tuple[list[Failure], list[str]]:
-    """What `write_members` was given last; nothing if the application is of no batch, or ended before."""
+    """The last arguments of `write_members`; empty if the application is of no batch, or ended before."""
     lines = [line for line in path.read_text().splitlines() if line.endswith("}")]
     members = json.loads(lines[-1]) if lines else {FAILED: [], CHANGED: []}
     return [Failure(**failure) for failure in members[FAILED]], members[CHANGED]

@@ -1,4 +1,4 @@
-"""What Airflow shows of this package among its providers: `airflow providers list`, and its page."""
+"""The entry of this package among Airflow's providers: `airflow providers list`, and its page."""
 
 from __future__ import annotations
 

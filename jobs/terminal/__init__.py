@@ -1,1 +1,1 @@
-"""What commands share: options, outcome, printed text, JSON, times."""
+"""Code that commands share: options, outcome, printed text, JSON, times."""

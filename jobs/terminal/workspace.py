@@ -89,7 +89,7 @@ def session(place: Place, app: str, *, judges: bool = False, writes: bool = True
 
 
 def _import_ahead() -> None:
-    """Imports what a run needs after Spark is up. What goes wrong is raised where it is needed."""
+    """Imports the modules that a run needs after Spark has started. An error is raised where the module is needed."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it asks when it is imported
     with suppress(Exception):
         for name in AHEAD:
@@ -99,7 +99,7 @@ def _import_ahead() -> None:
 @contextmanager
 def reading_session(place: Place, app: str, *, writes: bool = False) -> Iterator[SparkSession]:
     """As `session`, for a command that reads only, or finds mostly that there is nothing to do: Spark starts if tables
-    do not lie on this machine's disk, or are of a form that only Spark reads, or if there is something to compute."""
+    are not on this machine's disk, or are of a form that only Spark reads, or if there is something to compute."""
     from pipelines.spark.on_demand import session_on_demand
 
     spark = session_on_demand(place.project, place.profile, app, writes=writes)
@@ -163,7 +163,7 @@ def changed(record: Record) -> bool:
 
 def has_new_results(run: Run, record: Record) -> bool:
     """Whether the run has written a new version of the results: the attempt that ends with `record`, or one before it
-    that was killed before it could say so."""
+    that was killed before it could record that."""
     from pipelines.delta.commits import recent_commits
 
     if changed(record):

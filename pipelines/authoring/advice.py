@@ -1,7 +1,7 @@
-"""What is rarely meant in a pattern or contract, as `validate`, `explain` and `try` say it.
+"""Notes on expressions of a pattern or contract that are rarely meant, as `validate`, `explain` and `try` show them.
 
-Whether texts look like numbers is asked of the source's table, where it lies on this machine's disk: of the first rows
-of its newest file, by delta-rs and Arrow, without Spark.
+The source's table shows whether texts look like numbers, if it is on this machine's disk: delta-rs and Arrow read the
+first rows of its newest file, without Spark.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def certain(advice: Iterable[Advice]) -> list[str]:
 
 
 def notes_on(project: Project, source: str, advice: Iterable[Advice]) -> list[str]:
-    """Advice on a pattern or contract of a source, as it is shown. Where the table cannot be looked at, advice on the
-    order of texts says so."""
+    """Advice on a pattern or contract of a source, as it is shown. Where the table cannot be read, advice on the order
+    of texts reports that."""
     advice = list(advice)
     if not any(one.columns for one in advice):
         return certain(advice)
@@ -41,7 +41,8 @@ def notes_on(project: Project, source: str, advice: Iterable[Advice]) -> list[st
 
 
 def _first_rows(project: Project, source: str) -> Callable[[str], NumberTexts | None] | None:
-    """What the texts of a column of the table look like; None where this process cannot look at the table."""
+    """A function that says what the texts of a column of the table look like; None where this process cannot read the
+    table."""
     try:
         from deltalake import DeltaTable
 

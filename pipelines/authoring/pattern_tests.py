@@ -1,4 +1,4 @@
-"""Tests of patterns, written as YAML beside them: events in, rows expected. They need neither Spark nor a table.
+"""Tests of patterns, written as YAML next to them: events in, rows expected. They need neither Spark nor a table.
 
 `conf/patterns/tests/<pattern>.yaml` is a list of tests; events have the columns of the source's contract (what an
 event does not say is NULL), expected rows the columns of the pattern's results that the test is about.

@@ -1,4 +1,5 @@
-"""First files: a project's folders, a contract made from a table's columns, where that lies, a first pattern."""
+"""First files: a project's folders, a contract made from a table's columns, the table's path in the profile, a first
+pattern."""
 
 from __future__ import annotations
 
@@ -172,8 +173,8 @@ def new_pattern(project: Project, name: str, contract: Contract) -> Path:
 
 
 def note_source(project: Project, name: str | None, source: str, place: str) -> Path:
-    """Write down in the profile (see `load_profile`) where the table of a source lies; the file. Raises ProfileError
-    where it says so of another place already, or has a form that this cannot add to."""
+    """Write the path of a source's table into the profile (see `load_profile`), and return the profile's file. Raises
+    ProfileError where the profile has another path for it, or a form that this cannot add to."""
     path = profile_path(project, name)
     current = read_profile(path).sources.get(source, place)
     if current != place:
@@ -213,7 +214,7 @@ def _with_source(text: str, source: str, place: str) -> str:
 
 
 def _write_new(path: Path, text: str) -> bool:
-    """Whether the file was not there, and is now."""
+    """Write the file unless it exists; whether it was written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -225,7 +226,7 @@ def _write_new(path: Path, text: str) -> bool:
 
 def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str]:
     """The role of each column that has one: of the columns of a table or file, and of `ID_COLUMN` where the id is made
-    of others. Raises ProjectError for a column that is not there."""
+    of others. Raises ProjectError for a missing column."""
     named = [("event_time", roles.event_time), ("event_type", roles.event_type), ("document", roles.document)]
     for role, column in [*(("event_id", column) for column in roles.id_columns), *named]:
         if column is not None and column not in columns.names:
@@ -260,7 +261,7 @@ def _check_id_columns(columns: pa.Schema, roles: Roles) -> None:
 
 
 def common_properties() -> list[dict[str, Any]]:
-    """What every first contract says of its table."""
+    """The custom properties of every first contract."""
     return [{"property": "corrections", "value": "replace"}, {"property": "quarantineTolerance", "value": 0}]
 
 

@@ -1,4 +1,4 @@
-"""What a pattern shares with the others of its batch: read from the files, without events."""
+"""The work that a pattern shares with the others of its batch: read from the files, without events."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class SharedWork:
 
 
 def shared_work(project: Project, pattern: Pattern, rule: str | None) -> SharedWork | None:
-    """What a pattern of the project shares in a run of one day; `rule`: the profile's `batches`. None where it is in no
-    batch, or by itself there. Raises PatternErrors where a file of the project cannot be read."""
+    """The work that a pattern of the project shares in a run of one day; `rule`: the profile's `batches`. None where it
+    is in no batch, or by itself there. Raises PatternErrors where a file of the project cannot be read."""
     patterns = Patterns(project, rule)
     batch = batch_of(pattern, rule)
     if batch is None or pattern.name not in patterns.files:

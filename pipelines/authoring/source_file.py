@@ -29,7 +29,7 @@ MOMENT = pa.timestamp("us", UTC)
 
 @dataclass(frozen=True)
 class TimeOptions:
-    """What the user states of the times of a file: their format, and the zone of those that state no offset."""
+    """The user's options for the times of a file: their format, and the zone of those that state no offset."""
 
     text_format: str | None = None
     zone: str | None = None
@@ -54,8 +54,8 @@ def new_source_of_file(
     overwrite: bool = False,
 ) -> tuple[Path, Findings]:
     """A contract for the source `name`, with the columns of the file `sample`. Nothing is written for a file that
-    ingestion would refuse by such a contract. `null_words`: texts that mean NULL, beside the usual ones; `overwrite`: a
-    contract that exists is replaced.
+    ingestion would refuse by such a contract. `null_words`: texts that mean NULL, in addition to the usual ones;
+    `overwrite`: a contract that exists is replaced.
 
     Raises ProjectError (columns that cannot have their roles, times that can be read in two ways), SourceFileError,
     ContractErrors.
@@ -124,7 +124,7 @@ def null_word_options(words: Sequence[str]) -> str:
 
 
 def _notes_of_words(file: FileCells, columns: pa.Schema) -> list[str]:
-    """What `--null-word` does to texts, and words that it does nothing for."""
+    """Notes on the effect of `--null-word` on texts, and on words without an effect."""
     notes = []
     for word in file.words:
         counts = {name: words[word] for name, words in file.null_words.items() if words[word]}
@@ -137,7 +137,7 @@ def _notes_of_words(file: FileCells, columns: pa.Schema) -> list[str]:
 
 
 def _no_id(file: FileCells, columns: pa.Schema) -> ProjectError:
-    """What is missing, and which columns could be it."""
+    """The error for a missing id, with the columns that could be it."""
     readable, _ = usable_columns(columns)
     names = unique_columns(file, readable.names, [column.name for column in readable if _is_key(column.type)])
     hint = (
@@ -239,7 +239,7 @@ def _times(columns: Mapping[str, TimeColumn], roles: Roles) -> tuple[dict[str, T
 
 
 def _notes_of_zone(zoned: Sequence[str], options: TimeOptions) -> list[str]:
-    """What is assumed of the times of columns that state no offset."""
+    """Notes on the assumed zone of columns whose times state no offset."""
     if options.zone is not None:
         return [] if zoned else [f"note: --time-zone {options.zone} has no effect: all times state their offset"]
     has = "has" if len(zoned) == 1 else "have"

@@ -1,7 +1,7 @@
 """A pattern tried on a slice of its source, in this process: nothing is written, no window is cut.
 
 A slice is whole windows: the newest that hold no more events than are asked for, or those of an interval. A window
-with some of its events left out would give a number that is nobody's.
+with some of its events left out would give a number that no run gives.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pipelines.errors import SampleTooLargeError
 
 @dataclass(frozen=True)
 class Extent:
-    """What a source holds: its rows that have a time, and the times of the oldest and newest, microseconds."""
+    """The extent of a source: its rows that have a time, and the times of the oldest and newest, microseconds."""
 
     rows: int
     oldest: int
@@ -53,7 +53,7 @@ class Sampled(Protocol):
         """The time of the `number`-th newest row, from 1; None where there are not so many."""
 
     def count(self, start_us: int, end_us: int) -> int:
-        """Rows whose time lies in the half-open range."""
+        """Rows whose time is in the half-open range."""
 
     def take(self, windows: range) -> Taken:
         """The events of `windows` (not empty)."""
@@ -61,9 +61,9 @@ class Sampled(Protocol):
 
 @dataclass(frozen=True)
 class Sample:
-    """`rows`: the results of `windows`, of those (`every`) that the source's events lie in. `taken`: its rows, good and
-    bad, of `there`. `open`: windows that reach past the newest event, and may still fill. `notes`: what is rarely meant
-    in the pattern, beside these events."""
+    """`rows`: the results of `windows`, of those (`every`) with events of the source. `taken`: its rows, good and bad,
+    of `there`. `open`: windows that reach past the newest event, and may still fill. `notes`: expressions of the
+    pattern that are rarely meant for events like these."""
 
     rows: pa.Table
     windows: range
@@ -76,7 +76,7 @@ class Sample:
     newest: int | None
     notes: tuple[str, ...]
     outside: int = 0
-    """Windows that events lie in and no run computes (`in_calendar`)."""
+    """Windows with events that no run computes (`in_calendar`)."""
 
 
 def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] | None = None) -> Sample:
@@ -122,7 +122,7 @@ def events_of(good: pa.Table, contract: Contract, plan: AnyPlan) -> pa.Table:
 
 
 def _every(windows: Windows, extent: Extent) -> range:
-    """The windows that events lie in; of endless ones those whose last slide does."""
+    """The windows with events; of endless windows those whose last slide has some."""
     last = windows.holding(extent.newest)
     if windows.endless:
         return range(windows.holding(extent.oldest).start, last.start + 1)

@@ -15,7 +15,7 @@ from pipelines.rules.split import split
 
 
 class FileOfEvents(HeldRows):
-    """What would be in the source if the file's rows were all it holds."""
+    """The source as it would be if the file's rows were all it holds."""
 
     def __init__(self, path: Path, contract: Contract, plan: AnyPlan, lateness: int) -> None:
         """Raises SourceFileError for a file that cannot be read or does not have the contract's columns and types."""

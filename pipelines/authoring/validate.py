@@ -49,7 +49,7 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
 
 
 def _errors_of_itself(path: Path) -> list[TrendlakeError]:
-    """What is wrong with a pattern file whatever columns its source may have."""
+    """The errors of a pattern file that do not depend on the columns of its source."""
     nothing = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string"})
     try:
         compile_query(path, nothing)
@@ -102,7 +102,7 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
 
 
 def _check(project: Project, profile: Profile, path: Path, among_others: Callable[[Pattern], None]) -> list[str]:
-    """What is rarely meant in a file without mistakes. Raises TrendlakeError."""
+    """Notes on expressions that are rarely meant in a file without mistakes. Raises TrendlakeError."""
     if path.resolve().parent != project.contracts.resolve():
         pattern, plan = compiled(project, path)
         among_others(pattern)

@@ -1,4 +1,4 @@
-"""What is legal in a contract and rarely meant: see `cep_core.expressions.advice`."""
+"""Expressions that are legal in a contract and rarely meant: see `cep_core.expressions.advice`."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 """Characters that Delta refuses in the names of a table's columns (without column mapping)."""
 REASONS = ("reason", "rule")
 ADDED = (*REASONS, "run_id", "source_version", "quarantined_at")
-"""Columns the quarantine table has beside those of the source."""
+"""Columns the quarantine table has in addition to those of the source."""
 ID, RUNS, SINCE = OPEN = ("quarantine_id", "quarantine_runs", "quarantine_since")
-"""Columns of an open row beside its own (`pipelines.ingest.open_rows`): 16 hex digits of a hash of the
+"""Columns of an open row in addition to its own (`pipelines.ingest.open_rows`): 16 hex digits of a hash of the
 contract's columns, how many runs have quarantined it, when the first did."""
 
 
@@ -30,8 +30,8 @@ def bad_name(item: Property, source: Source, path: Path_) -> Iterator[TrendlakeE
 
 
 def name_fault(name: str, *, quarantined: bool = False, merged: bool = False) -> str | None:
-    """What is wrong with a column's name, if anything. `quarantined`: of a table whose rows may be set apart; `merged`:
-    of a table that ingestion writes, not other programs."""
+    """The fault in a column's name, if any. `quarantined`: of a table whose rows may be quarantined; `merged`: of a
+    table that ingestion writes, not other programs."""
     if not name.strip() or not name.isprintable() or len(name) > 255:
         return "a column's name is 1 to 255 characters that can be printed"
     wrong = sorted(set(name) & NOT_IN_NAMES)
@@ -53,7 +53,7 @@ def usable_name(name: str) -> str:
 
 
 def save_with_commas(names: Sequence[str]) -> str | None:
-    """What to do with a CSV file of one column whose name shows that another sign separates cells."""
+    """A hint for a CSV file of one column whose name shows that another sign separates cells."""
     separator = next((char for char in ";\t|" if len(names) == 1 and char in names[0]), None)
     if separator is None:
         return None

@@ -1,8 +1,10 @@
-"""Spark types of a contract's columns."""
+"""Spark types of a contract's columns, and Spark's names of Arrow's types, without Spark."""
 
 from __future__ import annotations
 
 import re
+
+import pyarrow as pa
 
 from cep_core.errors import readable
 from pipelines.contracts.odcs import Property
@@ -25,11 +27,24 @@ LOGICAL_OF = {
     "array": "array",
 }
 SIZED = ("decimal", "varchar", "char")
+_ARROW = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.binary(): "binary",
+    pa.date32(): "date",
+}
 
 
 def spark_type(item: Property, *, lists: bool = False) -> str:
-    """The Spark type of a column: `physicalType` where given, else by the logical type; lists of any type only where
-    `lists` says so. Raises ValueError."""
+    """The Spark type of a column: `physicalType` where given, else by the logical type; lists of any type only if
+    `lists` is true. Raises ValueError."""
     logical, options = item.logical_type, item.logical_type_options
     if lists and logical == "array" and item.physical_type:
         return item.physical_type
@@ -50,3 +65,19 @@ def spark_type(item: Property, *, lists: bool = False) -> str:
     if logical == "integer":
         return INTEGER_FORMATS.get(str(options.get("format", "i32")), "bigint")
     return NUMBER_FORMATS.get(str(options.get("format", "f64")), "double") if logical == "number" else logical
+
+
+def spark_name(kind: pa.DataType) -> str:
+    """Spark's name for the type of a column that it reads from Arrow, such as `decimal(38,0)` or `array<string>`.
+    Raises ValueError for one that no column of results has."""
+    if kind in _ARROW:
+        return _ARROW[kind]
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz else "timestamp_ntz"
+    if pa.types.is_list(kind):
+        return f"array<{spark_name(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'{field.name}:{spark_name(field.type)}' for field in kind)}>"
+    raise ValueError(f"no name of Spark's for {kind}")

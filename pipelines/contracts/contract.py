@@ -42,9 +42,9 @@ _TYPES_OF_ROLES = {
 TYPE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 """An event type that patterns can name."""
 TYPE_COLUMN = "event_type"
-"""What events of one constant type are given, to tell it."""
+"""The column that events of one constant type get for it."""
 ID_COLUMN = "event_id"
-"""What events are given whose id is no column of their table."""
+"""The column that events get whose id is no column of their table."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class Column:
 class Contract:
     """One table's promises. `key`: primary key columns in order; `constant_type`: the type of every event, where no
     column says it; `made_id`: whether an event's id is made of the key's values; `lateness_us`: microseconds, None when
-    not said; `max_future_us`: how far after its commit an event may lie and still move the watermark, microseconds,
-    None when not said; `ahead_us`: what is added to that for a table whose events lie ahead by nature;
+    not said; `max_future_us`: how far after its commit an event's time may be and still move the watermark,
+    microseconds, None when not said; `ahead_us`: the addition to it for a table whose events are ahead by nature;
     `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row replaces the
     row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares any for;
     `id_columns`: the columns that ingestion makes the id of; `begins`: as of `EventSchema`;
     `time_formats`: how files write times, of the columns that declare it; `documents`: where XML files have the
-    documents, for a source of such; `advice`: what is rarely meant in its conditions; `fingerprint`: 16 hex digits of
-    all that decides which rows pass and which move the watermark."""
+    documents, for a source of such; `advice`: notes on conditions that are rarely meant; `fingerprint`: 16 hex digits
+    of all that decides which rows pass and which move the watermark."""
 
     name: str
     version: str
@@ -102,7 +102,7 @@ class Contract:
 
     @property
     def future_us(self) -> int:
-        """How far after its commit an event may lie and still move the watermark, microseconds."""
+        """How far after its commit an event's time may be and still move the watermark, microseconds."""
         return (MAX_FUTURE_US if self.max_future_us is None else self.max_future_us) + self.ahead_us
 
     @property
@@ -154,7 +154,7 @@ def _loaded(path: str, changed_ns: int, size: int, events: bool) -> Contract:
 
 
 def contract_of(document: Document, source: Source, *, events: bool) -> Contract:
-    """What the document promises. Raises ContractErrors with every mistake."""
+    """The contract in the document. Raises ContractErrors with every mistake."""
     errors: list[TrendlakeError] = []
     table = document.table
     columns = _columns(document, source, errors, lists=not events)

@@ -39,7 +39,7 @@ class DocumentPaths:
 
 
 def document_paths_of(document: Document, source: Source, errors: list[TrendlakeError]) -> DocumentPaths:
-    """What the contract says of XML files; mistakes are added to `errors`."""
+    """The contract's properties for XML files; mistakes are added to `errors`."""
     paths: dict[str, Path] = {}
     texts: dict[str, str] = {}
     for number, custom in enumerate(document.table.custom_properties):

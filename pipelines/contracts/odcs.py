@@ -47,7 +47,7 @@ class AuthoritativeDefinition(Node):
 
 
 class Tagged(Node):
-    """What the standard allows on nearly every element."""
+    """The keys that the standard allows on nearly every element."""
 
     id: str | None = None
     tags: tuple[str, ...] = ()

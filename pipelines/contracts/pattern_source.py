@@ -1,9 +1,9 @@
 """A pattern's results as the source of another (Cayuga's PUBLISH): `source: results/<pattern>`.
 
 Each result row is an event: of the type that is its pattern's name, at the moment from which it can be known
-(`ResultShape.known_at`), told apart by its table's key. What its columns are follows from that pattern and its results
-contract, whose rules were judged before the rows were published: none is set apart here. The table has a change feed
-like any source, so what is revised upstream is a change here, and revised in turn.
+(`ResultShape.known_at`), identified by its table's key. Its columns follow from that pattern and its results contract,
+whose rules were checked before the rows were published: none is quarantined here. The table has a change feed like any
+source, so a revision upstream is a change here, and is revised in turn.
 """
 
 from __future__ import annotations

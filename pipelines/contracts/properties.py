@@ -1,8 +1,8 @@
 """The properties of a contract that Trendlake reads: custom properties and service levels, by the place they belong to.
 
-The standard lets a contract carry properties for anybody, so one that Trendlake does not know is allowed. One that is
-spelled almost like one it reads, or that stands in another place than it is read in, is an error: without its effect
-the contract would silently promise something else.
+The standard lets a contract carry properties for any program, so one that Trendlake does not know is allowed. One that
+is spelled almost like one it reads, or is in another place than where it is read, is an error: without its effect the
+contract would silently promise something else.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SERVICE_LEVELS = (
 )
 """Further names that the standard has for service levels."""
 CLOSE = 0.75
-"""How alike two names are (`difflib`'s ratio) of which one is taken for a misspelling of the other."""
+"""The least similarity (`difflib`'s ratio) of two names at which one is taken for a misspelling of the other."""
 CORRECTIONS = ("replace",)
 MICROSECONDS = {
     "s": 10**6,
@@ -72,11 +72,11 @@ MICROSECONDS = {
     "week": 7 * 86400 * 10**6,
 }
 MAX_FUTURE_US = MICROSECONDS["d"]
-"""How far in the future an event may lie and move the watermark, where the contract does not say."""
+"""How far in the future an event's time may be and move the watermark, where the contract does not say."""
 
 
 def misspelt(document: Document, source: Source) -> Iterator[TrendlakeError]:
-    """The properties that are close to one that is read, or stand in a place where it is not read."""
+    """The properties that are close to one that is read, or are in a place where it is not read."""
     documents = any(item.custom("eventRole") == "document" for item in document.table.properties)
     for level, name, path in _properties(document):
         problem = _problem(level, name)
@@ -89,7 +89,7 @@ def misspelt(document: Document, source: Source) -> Iterator[TrendlakeError]:
 
 
 def stated_twice(document: Document, source: Source) -> Iterator[TrendlakeError]:
-    """The properties that are read and stand in one place a second time: only one of them would count."""
+    """The properties that are read and appear in one place a second time: only one of them would count."""
     seen: set[tuple[Path_, str]] = set()
     for level, name, path in _properties(document):
         read = name

@@ -18,13 +18,12 @@ import pyarrow as pa
 from cep_core import AnyPlan
 from cep_core.errors import BadValueError, did_you_mean
 from cep_core.yaml.source import Source
-from pipelines.contracts.column_types import LOGICAL_OF
+from pipelines.contracts.column_types import LOGICAL_OF, spark_name
 from pipelines.contracts.contract import Contract, contract_of
 from pipelines.contracts.document import load_document
 from pipelines.contracts.odcs import Document, Property, Quality
 from pipelines.errors import ContractErrors
 from pipelines.spark.identifiers import quoted
-from pipelines.spark.type_names import spark_name
 
 SORTS = (
     "group",

@@ -1,4 +1,4 @@
-"""What options and arguments of a contract's rules may be: a clause is understood or refused, never passed over."""
+"""The allowed options and arguments of a contract's rules: a clause is understood or refused, never ignored."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "duplicateValues": ("properties",),
     "rowCount": (),
 }
-"""What each metric takes."""
+"""The options and arguments of each metric."""
 UNITS = ("rows", "percent")
 
 
 def bad_options(item: Property, source: Source, path: Path_) -> Iterator[TrendlakeError]:
-    """Mistakes in the values of a column's `logicalTypeOptions`; bounds are read by `contract_rules`."""
+    """Mistakes in the values of a column's `logicalTypeOptions`; bounds are read by `read_rules`."""
     options = item.logical_type_options
 
     def bad(key: str, message: str, hint: str | None = None) -> TrendlakeError:

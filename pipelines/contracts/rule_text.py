@@ -1,4 +1,4 @@
-"""Rules in words, for the reason beside a quarantined row and the verdict in a report."""
+"""Rules in words, for the reason of a quarantined row and the verdict in a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ XML_FAULTS = {
     "xml_too_deep": "has more than 256 elements within one another",
     "xml_not_well_formed": "is not well-formed XML",
 }
-"""What a document does that breaks a rule of documents."""
+"""The fault of a document that breaks a rule of documents, in words."""
 
 
 def reason_of(rule: Rule) -> str:
@@ -51,8 +51,8 @@ def reason_of(rule: Rule) -> str:
 
 @dataclass(frozen=True)
 class RepeatReasons:
-    """Why a row that repeats a key is set apart: an `equal` row counts already; a row of a higher sequence counts, this
-    is `older`; the rows `differ`, and nothing says which counts."""
+    """Why a row that repeats a key is quarantined: an `equal` row counts already; a row of a higher sequence counts,
+    this is `older`; the rows `differ`, and nothing says which counts."""
 
     equal: str
     older: str
@@ -72,7 +72,7 @@ def repeat_reasons(rule: Rule) -> RepeatReasons:
 
 
 def expected_of(rule: Rule) -> str:
-    """What the rule asks of a table: `in [-30, 1440]`, with the bound on how many rows may break it, if not none."""
+    """The requirement of the rule: `in [-30, 1440]`, with the bound on how many rows may break it, if not none."""
     said = {
         "not_null": "not null",
         "not_missing": f"none of {', '.join(str(value) for value in rule.values)}",

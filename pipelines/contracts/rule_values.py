@@ -1,4 +1,4 @@
-"""Values of rules beside their columns' types."""
+"""Values of rules, checked against their columns' types."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def _moment(value: Any) -> datetime | None:
 
 
 def rule_faults(rule: Rule, types: Mapping[str, str]) -> Iterator[TrendlakeError]:
-    """What a column's type does not take: it would be true of no row, or of all. `types`: Spark's, of columns."""
+    """The faults of a rule that its column's type does not take: it would be true of no row, or of all. `types`:
+    Spark's, of columns."""
     if rule.kind not in ("in_set", "not_missing", "pattern", "length") or not types.get(rule.columns[0]):
         return
     name, kind = rule.columns[0], family(types[rule.columns[0]])

@@ -83,18 +83,17 @@ class Rule:
     warning: bool = False
     description: str = ""
     place: Place | None = field(default=None, compare=False, repr=False)
-    # not in the text of a rule, by which contracts are told apart in stored data: columns and roles are there anyway
+    # not in the text of a rule, which identifies contracts in stored data: columns and roles are there anyway
     compared: tuple[str, ...] = field(default=(), repr=False)
     sequence: str | None = field(default=None, repr=False)
 
     @property
     def quarantines(self) -> bool:
-        """Whether a row that breaks it is set apart."""
+        """Whether a row that breaks it is quarantined."""
         return self.kind != "row_count" and self.limit.none_allowed and not self.warning
 
 
 def unique_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules of uniqueness that set rows apart; of those that speak of one key the first: it leaves the others
-    nothing."""
+    """The rules of uniqueness that quarantine rows; of several for one key the first: it leaves the others nothing."""
     unique = [rule for rule in rules if rule.kind == "unique" and rule.quarantines]
     return list({rule.columns: rule for rule in reversed(unique)}.values())[::-1]

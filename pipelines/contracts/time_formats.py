@@ -36,7 +36,7 @@ CLOCK_DIRECTIVES: Mapping[str, str] = {
     "%z": "the offset from UTC: Z, +0100 or +01:00",
 }
 DIRECTIVES = {**DATE_DIRECTIVES, **CLOCK_DIRECTIVES, "%%": "a percent sign"}
-"""What a `timeFormat` may contain; all other characters stand for themselves."""
+"""The directives that a `timeFormat` may contain; all other characters stand for themselves."""
 MEANT = {
     "%D": "%m/%d/%y",
     "%F": "%Y-%m-%d",
@@ -108,7 +108,7 @@ def time_formats_of(document: Document, source: Source, errors: list[TrendlakeEr
 
 
 def format_fault(text: str, *, date: bool = False) -> tuple[str, str] | None:
-    """What is wrong with a format, and what to do; None if nothing. `date`: it is of a column of dates."""
+    """The fault in a format, and a hint; None if the format is right. `date`: it is of a column of dates."""
     if text in WORDS:
         if date and text != ISO:
             return f"{TIME_FORMAT} '{text}' gives a time, but the column is a date", "logicalType: timestamp"

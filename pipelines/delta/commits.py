@@ -35,7 +35,7 @@ class Commit:
     metrics: Mapping[str, str]
     note: Mapping[str, Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """What the operation was asked to do, by Delta's names."""
+    """The parameters of the operation, by Delta's names."""
     in_history: bool = True
     """Whether the commit is the one looked for."""
     at: datetime | None = None
@@ -109,7 +109,7 @@ def _moment(milliseconds: int | None) -> datetime | None:
 
 
 def find_commit(spark: SparkSession, path: str, token: str) -> Commit:
-    """The commit that carries `token`; where there is none, the newest one, without metrics and not `found`."""
+    """The commit that carries `token`; where there is none, the newest one, without metrics and not `in_history`."""
     commits = recent_commits(spark, path)
     mine = json.loads(token)
     own = next((commit for commit in commits if commit.note == mine), None)
@@ -139,7 +139,7 @@ def read_log_anew(spark: SparkSession, path: str) -> None:
 
 def next_number(commits: Sequence[Commit]) -> int:
     """The number of the publication that may follow `commits` (the newest first): each carries one more than the last.
-    Where the log tells of none, the version will do: no publication had a higher one."""
+    Where the log has none, the version will do: no publication had a higher one."""
     numbers = (commit.note["number"] for commit in commits if "number" in commit.note)
     return int(next(numbers, commits[0].version)) + 1
 
@@ -150,10 +150,10 @@ def publication(name: str) -> str:
 
 
 def in_line(spark: SparkSession, name: str, token: str) -> None:
-    """Have the next write of this session (which nobody else may use) carry `token`, and commit only where no other
+    """Have the next write of this session (which no other code may use) carry `token`, and commit only where no other
     publication has come since the one whose number the token's follows. The number is that of a transaction of Delta's:
-    a write whose number has been reached is passed over, and of two at once one is refused as a conflict. It is seen by
-    the commit not being there."""
+    Delta skips a write whose number has been reached, and refuses one of two at once as a conflict. The caller sees a
+    skipped write by its missing commit."""
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
     spark.conf.set("spark.databricks.delta.write.txnAppId", publication(name))
     spark.conf.set("spark.databricks.delta.write.txnVersion", str(json.loads(token)["number"]))

@@ -7,7 +7,7 @@ They are read where they are used, as `limits.NAME`, so that a test sets one her
 from __future__ import annotations
 
 READ = 250_000
-"""Rows of a table of which a question is answered: events near some windows, the rows of a file."""
+"""Rows of a table that one answer needs: events near some windows, the rows of a file."""
 FILES = 2_000
 """Files of a table that are looked at one after the other."""
 DOCUMENT_BYTES = 64 << 20
@@ -20,9 +20,9 @@ FEED_BYTES = 64 << 20
 DELIVERED = 250_000
 """Rows of a delivery that are written."""
 REWRITTEN_BYTES = 256 << 20
-"""Bytes, not compressed, of the files that a delivery writes anew."""
+"""Bytes, not compressed, of the files that a delivery writes again."""
 KEYS_COMPARED = 20_000_000
-"""Rows of a source whose keys are held beside those of a delivery, or of changed rows."""
+"""Rows of a source whose keys are held together with those of a delivery, or of changed rows."""
 KEYS_SENT = 500_000
 """Keys that are sent to each of Spark's workers; more are shuffled."""
 QUARANTINE_READ = 50_000
@@ -49,12 +49,12 @@ REVISED = 250_000
 MATCHED = 250_000
 """Changed rows of a revision on Spark that are collected, to see which of them the pattern may match."""
 REWRITTEN = 2_000_000
-"""Rows of the files that a publication writes anew: what a worker may hold."""
+"""Rows of the files that a publication writes again: as many as a worker may hold."""
 
 RECORDS = 100_000
 """Run records that are read."""
 NARROW_RECORDS = 1_000_000
-"""Run records of which a few short columns are read."""
+"""Run records, where only a few short columns are read."""
 RESULTS_READ = 2_000_000
 """Rows of results that are shown or exported: some 200 MB."""
 COMPARED = 200_000
@@ -66,4 +66,4 @@ PAGE_ROWS = 50_000
 CHANGES_READ = 10_000
 """Changes of a publication that a page reads."""
 CHANGES_SAMPLED = 100_000
-"""Changes of a publication of which a page shows a sample: one of more is not read again."""
+"""Changes of a publication from which a page takes a sample: the changes of a larger one are not read again."""

@@ -1,5 +1,5 @@
-"""Appends to Delta tables on this machine's disk by delta-rs, of rows that nobody else writes: no commit of Spark's is
-planned for one row."""
+"""Appends to Delta tables on this machine's disk by delta-rs, of rows that no other process writes: no commit of
+Spark's is planned for one row."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def compact_here(spark: SparkSession, path: str) -> None:
 
 @contextmanager
 def compacting_alone(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Whether nobody else on this machine compacts the table in `folder` until this is done; with `wait`, after whoever
-    does. False on a file system without locks, where nobody can know.
+    """Whether no other process on this machine compacts the table in `folder` until this is done; with `wait`, after
+    the one that does. False on a file system without locks, where that cannot be known.
 
     delta-rs commits a compaction although another one has replaced the same files, and then the table has each of their
-    rows twice: its check for conflicts passes over files that were removed without a change of data."""
+    rows twice: its check for conflicts ignores files that were removed without a change of data."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:

@@ -1,9 +1,9 @@
 """Commits of files that this process has written, to Delta tables on this machine's disk.
 
-For a write of a few rows Spark plans, compiles and runs jobs, which takes ten times as long as the rows do. What makes
-a commit safe stays Delta's own transaction: the check for those that came between, the log, its checkpoints and
-checksums. What is handed to it are a commit's actions in the words of Delta's protocol ("Add File and Remove File",
-"Add CDC File", "Transaction Identifiers").
+For a write of a few rows Spark plans, compiles and runs jobs, which takes ten times as long as the rows do. Delta's own
+transaction still makes the commit safe: the check for those that came between, the log, its checkpoints and checksums.
+Its input is a commit's actions in the terms of Delta's protocol ("Add File and Remove File", "Add CDC File",
+"Transaction Identifiers").
 """
 
 from __future__ import annotations

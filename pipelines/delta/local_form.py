@@ -38,13 +38,13 @@ def refuse_other_forms(table: DeltaTable) -> None:
 
 
 def has_feed(table: DeltaTable) -> bool:
-    """Whether the changes that a commit makes are told in the change feed."""
+    """Whether the change feed has the changes that a commit makes."""
     return bool(table.metadata().configuration.get(FEED_ON) == "true")
 
 
 def takes_changes(table: DeltaTable) -> bool:
-    """Whether who writes a commit to a table that `takes_appends` need know no more than that its changes are told in
-    the feed."""
+    """Whether a writer of a commit to a table that `takes_appends` has to know only one thing more: that the feed must
+    have its changes."""
     return has_feed(table) and table.protocol().min_writer_version == FEATURES
 
 

@@ -51,7 +51,7 @@ def folder_on_disk(spark: SparkSession, path: str) -> Path:
 
 @dataclass
 class _View:
-    """`commit`: the version that `table` has come to, and what told its file; None where `table` is of no use."""
+    """`commit`: the version that `table` has come to, and the stamp of its file; None where `table` is of no use."""
 
     lock: Lock = field(default_factory=Lock)
     table: DeltaTable | None = None
@@ -99,7 +99,7 @@ def _parsed(line: bytes, file: Path) -> Action:
 def newest_view(folder: Path) -> Iterator[DeltaTable]:
     """delta-rs's view of the newest version of the table, for this thread alone meanwhile; it may be left at a version
     that is newer still. It is held, and of the log only what is new is read: to read all takes longer with each commit.
-    Where the commit that it has come to is another file by now, it is another table, and read anew."""
+    Where the commit that it has come to is another file by now, it is another table, and read from its beginning."""
     view, log = _newest_view(folder), f"{folder}/_delta_log"
     with view.lock:
         before, view.commit = view.commit, None
@@ -131,9 +131,9 @@ def _older_view(folder: Path, version: int | None) -> DeltaTable:
 
 @cache_by_commit
 def checksum(folder: Path, version: int | None) -> Action:
-    """What the checksum of a version (`VERSION.crc`) says; empty where there is none, or it is half a file, which
-    delta-rs passes over too. Raises LocalUnsupportedError for one that another commit has left: delta-rs takes the
-    columns and the id of a table from it, and only Spark compares it with the log."""
+    """The contents of the checksum of a version (`VERSION.crc`); empty where there is none, or it is half a file, which
+    delta-rs ignores too. Raises LocalUnsupportedError for one that another commit has left: delta-rs takes the columns
+    and the id of a table from it, and only Spark compares it with the log."""
     try:
         about = json.loads((folder / "_delta_log" / f"{version:020d}.crc").read_text())
     except (OSError, ValueError):
@@ -147,7 +147,7 @@ def checksum(folder: Path, version: int | None) -> Action:
 
 
 def commit_info(folder: Path, version: int) -> Action:
-    """What a commit says of itself."""
+    """The information of a commit about itself."""
     return next((action["commitInfo"] for action in commit_actions(folder, version) if "commitInfo" in action), {})
 
 

@@ -57,13 +57,13 @@ class TableHere:
     row_count: int | None
     """As the log says it; None where it does not for each file."""
     writable: bool
-    """Whether who writes a commit need know no more than that its changes are told in the feed."""
+    """Whether a writer of a commit has to know only that the feed must have its changes."""
     appendable: bool
-    """Whether rows may be added by who knows nothing else; the change feed need not be on."""
+    """Whether rows may be added by a writer that knows nothing else; the change feed may be off."""
     table_id: str
     """`metadata.id` of the version: that of another table, made in the place of one that was dropped, is another."""
     actions: pa.Table = field(compare=False, repr=False)
-    """What the log says of each of `files`, as delta-rs's `get_add_actions`."""
+    """The log's information about each of `files`, as delta-rs's `get_add_actions`."""
 
     def refuse_large(self) -> None:
         """Raises LocalUnsupportedError where the files are too large to be read here, however few their rows."""
@@ -98,8 +98,8 @@ class TableHere:
     def rows(
         self, names: Sequence[str], time: str, slices: Slices, most: int, only: Condition | None = None
     ) -> pa.Table:
-        """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows
-        there; with `only` those of them that it is true of. Raises LocalUnsupportedError where they are more than
+        """Columns `names` of the rows whose `time` is in one of `slices`, in the order of `files` and of the rows
+        there; with `only` those of them for which it is true. Raises LocalUnsupportedError where they are more than
         `most`."""
         asked = list(dict.fromkeys((*names, time)))
 
@@ -185,7 +185,7 @@ class TableHere:
         return replace(self, files=chosen, row_count=None)
 
     def near_time(self, time: str, slices: Slices) -> TableHere:
-        """The same, with those files only that may hold rows whose `time` lies in one of `slices`, by the statistics of
+        """The same, with those files only that may hold rows whose `time` is in one of `slices`, by the statistics of
         each file. Raises LocalUnsupportedError."""
         with local_errors():
             choose = row_groups.near(time, slices)
@@ -296,7 +296,7 @@ class TableHere:
 
 
 def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> pa.Array:
-    """Where `time` lies in one of `slices`; a row without a time is in none."""
+    """Where `time` is in one of `slices`; a row without a time is in none."""
     moment = rows.column(time).cast(pa.int64())
     conditions = [pc.and_(pc.greater_equal(moment, low), pc.less(moment, high)) for low, high in slices]
     return pc.fill_null(reduce(pc.or_, conditions), False)

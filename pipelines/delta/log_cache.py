@@ -1,5 +1,5 @@
-"""What has been read of the logs of tables on this machine's disk, held while the file of the version's commit is the
-same: to open a table takes ten times as long as to see that."""
+"""A cache of what was read from the logs of tables on this machine's disk, valid while the file of the version's commit
+is the same: to open a table takes ten times as long as to see that."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ COMMIT = re.compile(r"[0-9]{20}\.json", re.ASCII)
 """A file of the log that is a version (Delta's protocol, "Delta Log Entries")."""
 T = TypeVar("T")
 Stamp = tuple[int, int, int]
-"""What tells a file from another one in its place: number on disk, size in bytes, nanoseconds of its time."""
+"""The stamp by which a file differs from another one in its place: number on disk, size in bytes, nanoseconds of its
+time."""
 
 
 def cache_by_commit(read: Callable[[Path, int | None], T], versions: int = 8) -> Callable[[Path, int | None], T]:
     """`read` of a table's folder and version (None: the newest), whose answers are held, of so many `versions` of a
-    table. It may not depend on anything but the log up to that version. What it raises is raised each time."""
+    table. It may not depend on anything but the log up to that version. Its exceptions are not held."""
 
     @lru_cache(maxsize=TABLES)
     def of_table(folder: Path) -> Callable[[int, Stamp], T]:
@@ -68,7 +69,7 @@ def newest_commit(log: str) -> int | None:
 
 @dataclass
 class _Seen:
-    """The newest commit of a log when it was last looked at, and what told its file."""
+    """The newest commit of a log when it was last looked at, and the stamp of its file."""
 
     commit: tuple[int, Stamp] | None = None
 

@@ -1,4 +1,4 @@
-"""Keeping the tables of a warehouse in shape: small files made few, clustered; files that nobody can ask for removed.
+"""Keeping the tables of a warehouse in shape: small files made few, clustered; files that no query can need removed.
 
 How long files are kept is the tables' own property (`warehouse.KEPT`): a revision reads the source's change feed since
 the version it has last seen; `diff`, `history` and `--as-of` read old versions of the results. VACUUM removes what is
@@ -35,7 +35,7 @@ STAGED_DAYS = 30
 
 @dataclass(frozen=True)
 class Kept:
-    """What was done to a table: files rewritten into fewer, bytes before and after."""
+    """The work done on a table: files rewritten into fewer, bytes before and after."""
 
     table: str
     files_before: int
@@ -57,8 +57,8 @@ def tables(spark: SparkSession, warehouse: Warehouse, sources: list[str], patter
 
 def maintain(spark: SparkSession, tables: dict[str, str]) -> Iterator[Kept]:
     """Each table kept for as long as `KEPT` says, its small files put together (clustered tables by their columns), and
-    what is older than that removed. Safe beside runs: OPTIMIZE changes no row, and who reads or writes is not
-    disturbed, or tries again."""
+    older files removed. Safe while runs go on: OPTIMIZE changes no row, and readers and writers are not disturbed, or
+    try again."""
     for name, path in tables.items():
         table = DeltaTable.forPath(spark, path)
         properties = table.detail().select("properties").collect()[0][0]

@@ -1,10 +1,10 @@
-"""The files of a pinned version of a source, read by the workers themselves, as columns: what Spark reads as columns
-it makes rows of, and then columns again to hand them to Python, which costs more than all that the workers do.
+"""The files of a pinned version of a source, read by the workers themselves, as columns: Spark makes rows of the
+columns that it reads, and then columns again to hand them to Python, which costs more than all that the workers do.
 
 Delta says which files hold the version and may hold rows of the windows (`paths_by_delta`), and only what has but one
 reading is read so: no deletion vectors, no column mapping, none of the columns a partition's, files of this machine's
-file system. A worker that finds a file to be otherwise says so, and the run goes on with Spark's own reader: there is
-nothing that only this one reads.
+file system. A worker that finds a file to be otherwise reports it, and the run goes on with Spark's own reader: there
+is nothing that only this one reads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Span:
 @dataclass(frozen=True)
 class Files:
     """`columns` of the rows in `span` (None: of all) in the files at `paths`, read as `typed` leaves the rows of a
-    DataFrame: of those whose `kind` is one of `kinds` (where that is not None), which is told as its number in `kinds`
+    DataFrame: of those whose `kind` is one of `kinds` (where that is not None), which is given as its number in `kinds`
     where that is `numbered`, or not at all where there is one kind only. `encoded`: texts that come as dictionaries;
     `constant`: a column that the files do not have, and the text that each row has in it."""
 
@@ -97,8 +97,8 @@ def paths_by_delta(frame: DataFrame, path: str, version: int) -> tuple[str, ...]
 def plain_files(
     spark: SparkSession, paths: tuple[str, ...], columns: StructType, reading: Reading, span: Span, kind: str | None
 ) -> Files | None:
-    """What `plan` needs of the files at `paths`, of a table of these `columns`; None where they can't be read alone.
-    `kind`: that of every event, where no column says it."""
+    """The files at `paths`, of a table of these `columns`, as `reading` needs them; None where they can't be read
+    alone. `kind`: that of every event, where no column says it."""
     column = reading.schema.event_type
     schema = _schema(columns, [name for name in reading.columns if kind is None or name != column])
     if schema is None:
@@ -204,7 +204,7 @@ def plain_batches(
 
 
 def from_old_calendar(metadata: dict[bytes, bytes]) -> bool:
-    """Whether days before 1582 may be those of the Julian calendar in a file: Spark counts them anew."""
+    """Whether days before 1582 may be those of the Julian calendar in a file: Spark converts them."""
     writer = metadata.get(b"org.apache.spark.version", b"4").split(b".")
     old = writer[0].isdigit() and (int(writer[0]), int(writer[1]) if len(writer) > 1 else 9) < (3, 1)
     return old or bool({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"} & metadata.keys())

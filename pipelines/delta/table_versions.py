@@ -49,7 +49,7 @@ def newest(spark: SparkSession, path: str) -> TableVersion | None:
 
 
 def schema_of(spark: SparkSession, path: str, version: int | None = None) -> StructType:
-    """The columns of the table at `path`, which is there, in `version`, in the newest one where that is None."""
+    """The columns of the table at `path`, which must exist, in `version`, in the newest one where that is None."""
     try:
         return table_here(spark, path, version).schema
     except LocalUnsupportedError:
@@ -85,8 +85,8 @@ def _table_id_by_spark(spark: SparkSession, path: str, version: int | None) -> s
 
 
 def creation_time(spark: SparkSession, path: str) -> datetime | None:
-    """When the table at `path` was made, by its metadata; a copy of its folder says the same. None where that is not
-    told, or there is no table."""
+    """When the table at `path` was made, by its metadata; a copy of its folder says the same. None where the metadata
+    does not have it, or there is no table."""
     try:
         folder = folder_on_disk(spark, path)
         with local_errors(), opened(folder) as table:
@@ -103,7 +103,7 @@ def creation_time(spark: SparkSession, path: str) -> datetime | None:
 
 def changes_rows(spark: SparkSession, path: str, version: int) -> bool:
     """Whether the commit of a version may have changed rows of the table at `path`: it adds rows or removes files, and
-    not only to lay the same rows out anew. True where its log entry can't be read."""
+    not only to arrange the same rows in other files. True where its log entry can't be read."""
     try:
         actions = commit_actions(folder_on_disk(spark, path), version)
     except (LocalUnsupportedError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The warehouse: which table lies where, its versions, and the retry that concurrent writers need."""
+"""The warehouse: the paths of tables, their versions, and the retry that concurrent writers need."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pipelines.spark.on_demand import SessionOnDemand
 
 
 class OvertakenError(Exception):
-    """Another publication came first; Delta passed over the write."""
+    """Another publication came first; Delta skipped the write."""
 
 
 CONFLICTS = (
@@ -63,17 +63,17 @@ FED = {
 }
 """Properties of tables whose changes are read. Deletion vectors and the change feed do not go well together yet. The
 time of a version is in its commit, not the time of a file, which a copy of the table would not have. (The run record
-has none of these: nobody asks for it by time, and delta-rs does not append to tables with in-commit timestamps.)"""
+has none of these: no query asks for it by time, and delta-rs does not append to tables with in-commit timestamps.)"""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Warehouse:
-    """Paths of the tables under `root`, a path or URI without a slash at its end; `lineage`: who is told what runs
-    read and write there, None for nobody; `elsewhere`: where the tables of sources lie that other programs write;
-    `project`: whose contracts say which quarantines there are, and whose pattern files say which results tables have
-    other names than their patterns; None where no project is asked about."""
+    """Paths of the tables under `root`, a path or URI without a slash at its end; `lineage`: the receiver of events
+    about the tables that runs read and write, None for none; `elsewhere`: the places of tables of sources that other
+    programs write; `project`: whose contracts say which quarantines there are, and whose pattern files say which
+    results tables have other names than their patterns; None where no project is asked about."""
 
     root: str
     lineage: Lineage | None = None
@@ -99,7 +99,7 @@ class Warehouse:
         return f"{self.root}/sources/{name}" if pattern is None else self.results(pattern)
 
     def missing(self, source: str) -> SourceMissingError:
-        """What is said of a source whose table is not there, and how to bring it."""
+        """The error for a source whose table is missing, with a hint how to create it."""
         name, path = upstream(source), self.source(source)
         if source in self.elsewhere:
             hint = "so says `sources` of the profile: is it a Delta table, and can it be reached?"
@@ -159,8 +159,8 @@ def folder_name(run_id: str) -> str:
 
 
 def on_disk(spark: SparkSession, path: str) -> Path | None:
-    """Where Spark's `path` lies in this machine's file system; None where it lies in another. A session's file systems
-    stay as they are: what it has said of a folder is true of all in it."""
+    """The place of Spark's `path` in this machine's file system; None where it is in another. A session's file systems
+    stay as they are: its answer for a folder is true of all paths in it."""
     if isinstance(spark, SessionOnDemand):
         if (certain := spark.folder_on_disk(path)) is not None:
             return certain
@@ -187,8 +187,8 @@ def _on_disk_by_hadoop(spark: SparkSession, path: str) -> Path | None:
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    """Whether a Delta table lies at `path`. To Delta a folder of a table is that table too, in some of its answers, and
-    a part of it in others."""
+    """Whether a Delta table is at `path`. To Delta a folder of a table is that table too, in some of its answers, and a
+    part of it in others."""
     if _newest_on_disk(spark, path) is not None:
         return True
     place = on_disk(spark, path)
@@ -199,8 +199,8 @@ def exists(spark: SparkSession, path: str) -> bool:
 
 
 def _newest_on_disk(spark: SparkSession, path: str) -> int | None:
-    """The newest version whose commit lies in the log of a table on this machine's disk, which is what Delta goes by;
-    None where there is no such table."""
+    """The newest version whose commit is in the log of a table on this machine's disk, as Delta finds it; None where
+    there is no such table."""
     folder = on_disk(spark, path)
     try:
         return None if folder is None else newest_commit(f"{folder}/_delta_log")
@@ -226,8 +226,8 @@ def read_if_there(spark: SparkSession, path: str) -> DataFrame | None:
 
 
 BEING_MADE = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND")
-"""What Delta says while another writer has made the table's folder and not yet its first commit; and for good, where
-the folder holds something else."""
+"""Delta's errors while another writer has made the table's folder and not yet its first commit; and for good, where the
+folder holds something else."""
 
 
 def with_retries(action: Callable[[], Result], what: str) -> Result:

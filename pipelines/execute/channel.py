@@ -138,7 +138,7 @@ def channels_of(members: Sequence[Member]) -> list[Channel]:
 
 
 def joint(channels: Sequence[Channel]) -> Reading:
-    """What is read for all of the channels."""
+    """The reading for all of the channels together."""
     if len(channels) == 1:
         return channels[0].reading
     keys = (name for channel in channels for name in channel.reading.unit_key)
@@ -148,8 +148,8 @@ def joint(channels: Sequence[Channel]) -> Reading:
 
 
 def _hull(members: Sequence[Member]) -> tuple[Windows, range]:
-    """Windows of which each window of a member lies in one: in that in whose slide it ends. And which of them hold
-    those that the members compute."""
+    """Windows that contain the members' windows, and the range of those that hold the windows that the members compute.
+    A member's window is contained in the one in whose slide it ends."""
     kinds = {member.plan.windows for member in members}
     if len(kinds) == 1:
         asked = [member.windows for member in members]

@@ -35,7 +35,7 @@ UNIT, GROUP, SHARD, ROWS = (f"__trendlake_{name}" for name in ("unit", "group", 
 @contextmanager
 def folder_here(spark: SparkSession) -> Iterator[str | None]:
     """A folder for events on their way, where all workers are processes of this machine; None where they may not be.
-    It lies where Spark keeps its own shuffle files, and is removed at the end, or by Spark with those."""
+    It is where Spark keeps its own shuffle files, and is removed at the end, or by Spark with those."""
     if LOCAL.fullmatch(str(spark.sparkContext.master)) is None:
         yield None
         return
@@ -54,7 +54,7 @@ def distribute(
 
 
 def choose(reading: Reading, events: DataFrame | Files, rows: int, windows: range, limit: int, cores: int) -> Cut:
-    """The cut for `rows` events (at most) of which no worker may hold more than `limit`.
+    """The cut for `rows` events (at most) by which no worker holds more than `limit` of them.
 
     Rows are counted by unit only when they could be too many. Raises ShardTooLargeError, naming group and window, when
     the events of one group in one window are more than `limit`: nothing is ever cut off.
@@ -105,16 +105,16 @@ def _counter(reading: Reading, cut: Cut) -> Callable[[Batches], Batches]:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Not as a dictionary, which Spark does not take."""
+    """The column without a dictionary, which Spark does not take."""
     kind = column.type
     return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _spread(units: DataFrame, cut: Cut, limit: int, target: int) -> Cut:
-    """Partitions of which none gets more than `limit` rows, though units may meet in one by their hash.
+    """The cut with partitions that each get at most `limit` rows, though units may meet in one by their hash.
 
     A unit of more than a quarter of the limit gets a partition to itself; there are fewer than 4 * rows / limit such.
-    Those left are small beside the limit, so few doublings part them well enough.
+    Those left are small compared with the limit, so few doublings part them well enough.
     """
     large = sf.col(ROWS) > limit // 4
     alone = tuple(sorted(row[0] for row in units.where(large).select(UNIT).collect()))

@@ -1,6 +1,6 @@
 """Hashes of values, the same in every worker and every process: equal values of a group have equal hashes.
 
-Equal as the engine has it (`cep_core.expressions.columnar.normalise`): a NaN is a NULL, zero has no sign.
+Equal as the engine has it (`cep_core.events.normalise`): a NaN is a NULL, zero has no sign.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""How events travel to the workers. What Spark shuffles is rows, and 10 million are dear; so a worker right after the
-scan takes blocks of many rows, and for each partition that some of them go to makes one row: the partition's number and
-its events as an Arrow stream. A few hundred such rows are shuffled, and read where they arrive without being copied.
-Where all workers are on one machine the streams stay in files that both sides map, and the rows say where: Spark would
-copy each byte six times on its way.
+"""How events travel to the workers. Spark shuffles rows, and 10 million are dear; so a worker right after the scan
+takes blocks of many rows, and for each partition that some of them go to makes one row: the partition's number and its
+events as an Arrow stream. A few hundred such rows are shuffled, and read where they arrive without being copied. Where
+all workers are on one machine the streams stay in files that both sides map, and the rows say where: Spark would copy
+each byte six times on its way.
 
-The events of a time shard lie together there, and what lies where is told beside them, not in each row. Texts of the
-group travel as dictionaries. An event's type is one of the few the plan names, so its number travels, and
+The events of a time shard are stored together there, and the stream's metadata, not each row, gives their places. Texts
+of the group travel as dictionaries. An event's type is one of the few the plan names, so its number travels, and
 nothing where there is only one.
 """
 
@@ -43,7 +43,7 @@ BLOCK_ROWS = 1 << 19
 BLOCK_BYTES = 1 << 26
 """A block is at most one batch more than this: what a worker holds while it packs, some three times over."""
 SHARDS = b"trendlake_shards"
-"""Metadata of a stream of events: int32 pairs of a time shard and how many of the events, as they lie, are its own.
+"""Metadata of a stream of events: int32 pairs of a time shard and how many of the events, in their order, are its own.
 Without it all are of shard 0."""
 
 
@@ -158,7 +158,7 @@ def _ordered(placed: Placed, shards: int) -> tuple[Int64s, Int64s]:
 
 
 def _telling(events: pa.RecordBatch, shard: Int32s) -> pa.RecordBatch:
-    """The events, which lie by `shard`, with `SHARDS`."""
+    """The events, which are sorted by `shard`, with `SHARDS`."""
     starts = np.flatnonzero(np.diff(shard, prepend=shard[0] - 1))
     runs = np.stack([shard[starts], np.diff(starts, append=len(shard))], axis=1).astype(np.int32)
     return events.replace_schema_metadata({SHARDS: runs.tobytes()})

@@ -1,6 +1,7 @@
 """Where a cut puts the rows of a table: the time shards that need each, and the partition of its unit.
 
-Computed in the workers, a block of rows at a time; everything else that must know where a unit lies asks this module.
+Computed in the workers, a block of rows at a time; all other code that must know the partition of a unit asks this
+module.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def time_shards(windows: Windows, cut: Cut, time: Int64s) -> tuple[Int64s, Int32
     inside = time[rows] - windows.origin
     first, last = (inside - windows.within) // windows.slide + 1, inside // windows.slide
     lowest, highest = (np.maximum(first, low) - low) // cut.size, (np.minimum(last, high) - low) // cut.size
-    times = np.where(first <= last, highest - lowest + 1, 0)  # slide > within: a time may lie in no window
+    times = np.where(first <= last, highest - lowest + 1, 0)  # slide > within: a time may be in no window
     begins = np.cumsum(times) - times
     shard = np.repeat(lowest - begins, times) + np.arange(times.sum())
     return np.repeat(rows, times), shard.astype(np.int32)
@@ -69,7 +70,7 @@ def time_shards(windows: Windows, cut: Cut, time: Int64s) -> tuple[Int64s, Int32
 
 def shared_partition(group: Any, shard: Any, partitions: int) -> Any:
     """A unit's partition among those that units share, of arrays or of Spark's columns: by its group's hash, and from
-    there one on for each time shard, so that a hot group's shards lie as evenly as they can."""
+    there one on for each time shard, so that a hot group's shards are spread as evenly as they can."""
     return (group % partitions + shard) % partitions
 
 

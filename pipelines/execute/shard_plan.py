@@ -1,10 +1,10 @@
-"""How a run's events are cut into shards: by group, and by time. What is decided without looking at the events.
+"""How a run's events are cut into shards: by group, and by time. These decisions are made without reading the events.
 
 A time shard is a range of consecutive windows with all events they need; an event that several time shards need is
 given to each. A group's events of one time shard are a unit: they meet in one worker, where the kernel takes every
 window of the shard in one pass. Cutting by time as well as by group is what lets one hot group use the whole cluster.
 
-It is exact: a trend lies in one window, a window in one time shard, and a group's results depend on its events only.
+It is exact: a trend is in one window, a window in one time shard, and a group's results depend on its events only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Cut:
 
 @dataclass(frozen=True)
 class Part:
-    """What one shuffle moves of a reading: the events of its cut, in partitions whose numbers begin at `first`."""
+    """The part of a reading that one shuffle moves: the events of its cut, in partitions whose numbers begin at
+    `first`."""
 
     reading: Reading
     cut: Cut
@@ -56,7 +57,7 @@ class Part:
 
 def likely(reading: Reading, rows: int, windows: range, limit: int, cores: int) -> Cut | None:
     """The cut for `rows` events (at most) made without looking at them, where no worker will get more than `limit`
-    unless some units are far larger than others: then the worker says so, and `choose` counts. None: one unit is
+    unless some units are far larger than others: then the worker reports it, and `choose` counts. None: one unit is
     likely to have more."""
     cut, target = first(reading, rows, windows, limit, cores)
     rows *= copies(reading, cut)

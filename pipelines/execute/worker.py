@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers: the packed events of one partition in, result rows of each plan out."""
+"""The code that runs in Spark's Python workers: the packed events of one partition in, result rows of each plan out."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Answers = Iterator[tuple[int, pa.Table | TrendlakeError]]
 
 @dataclass(frozen=True)
 class Work:
-    """What the workers of one Spark job compute: `reading` is that of all `channels`, `cuts` those of each; `limit`:
-    the events that a worker may hold; `watermark`: as of `run_plans`."""
+    """The work of the workers of one Spark job: `reading` is that of all `channels`, `cuts` those of each; `limit`: the
+    events that a worker may hold; `watermark`: as of `run_plans`."""
 
     reading: Reading
     channels: tuple[Channel, ...]
@@ -41,7 +41,7 @@ class Work:
         return tuple(parts)
 
     def alone(self, number: int) -> Work:
-        """The same events, of which one member is computed."""
+        """The same work with one member only, over the same events."""
         channels = (replace(c, members=tuple(m for m in c.members if m.number == number)) for c in self.channels)
         return replace(self, channels=tuple(channels))
 
@@ -109,5 +109,5 @@ def rows_of(work: Work) -> Callable[[Batches], Batches]:
 
 
 def cause_of(error: TrendlakeError) -> BaseException:
-    """What failed in the engine, if it was not for the user to mend; else the error."""
+    """The failure of the engine, if the user cannot fix it; else the error."""
     return error.__cause__ if isinstance(error, EngineFailureError) and error.__cause__ is not None else error

@@ -6,8 +6,8 @@
 | cpu, memory | uniform | 0 - 1,000 |
 | load | Poisson, lambda = 100 | 0 - 10,000 |
 
-3,000 events a second for 3 hours, times in seconds. Query Q2 speaks of a job's start and end too, of which the table
-says nothing: here the events of one job on one mapper follow each other in runs, each a Start, measurements, an End.
+3,000 events a second for 3 hours, times in seconds. Query Q2 speaks of a job's start and end too, which the table does
+not mention: here the events of one job on one mapper follow each other in runs, each a Start, measurements, an End.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def named(names: Sequence[str], codes: NDArray[np.integer]) -> pa.Array:
 
 
 def arrivals(chance: np.random.Generator, events: int, rate: float) -> NDArray[np.float64]:
-    """Ascending seconds of a Poisson process of `rate` events a second, told that `events` came in `events / rate`."""
+    """Ascending seconds of a Poisson process of `rate` events a second, given that `events` came in `events / rate`."""
     return np.sort(chance.random(events)) * (events / rate)
 
 

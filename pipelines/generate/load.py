@@ -18,7 +18,8 @@ DELIVERY = 500_000
 
 @dataclass(frozen=True)
 class Asked:
-    """What makes a stream: equal ones are equal row for row. `start_us`: microseconds since the epoch."""
+    """The definition of a stream: streams of equal definitions are equal row for row. `start_us`: microseconds since
+    the epoch."""
 
     stream: Stream
     events: int

@@ -1,8 +1,9 @@
-"""Expectations in a step's record: what was judged, beside what, and which groups in which windows break it.
+"""Expectations in a step's record: the windows that were checked, those they were compared with, and which groups in
+which windows break it.
 
 A window is compared with those before it as they are published, in the pattern's present form, and with those that the
-same step computes. Where they are not all there it is not judged, and the verdict says so: its `success` is None where
-nothing could be judged.
+same step computes. Where some of these are missing it is not checked, and the verdict reports that: its `success` is
+None where nothing could be checked.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SHOWN = 10
 
 @dataclass(frozen=True)
 class Beside:
-    """What is judged: windows `wanted`, in result rows `parts` that hold all of them and of those before which are
+    """The windows that are checked: `wanted`, in result rows `parts`, which hold all of them and those before that are
     `covered`. `then`, `then_covered`: the same before a revision, which answers only for what it breaks; None of a run.
     `version`: of the results."""
 
@@ -184,8 +185,8 @@ def _check(
     broken: int,
     named: Sequence[Row],
 ) -> Check:
-    """`number`: groups in windows that were judged; `broken`: those of them that break it, of which `named` are
-    some."""
+    """`number`: groups in windows that were judged; `broken`: those of them that break it; `named`: some of the broken
+    ones."""
     groups = groups_of(run.pattern, expected)
     windows = sum(last - first + 1 for first, last in beside.wanted)
     what = "groups in windows" if groups else "windows"

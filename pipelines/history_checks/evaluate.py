@@ -1,4 +1,5 @@
-"""What an expectation means: one group's windows in order, each beside those before it. Exact, and without Spark.
+"""The meaning of an expectation: one group's windows in order, each compared with those before it. Exact, and without
+Spark.
 
 A group is looked at in a window where it has a row, or had one in the windows before. Memory goes with `of_last`.
 """
@@ -21,7 +22,7 @@ Stretch = tuple[int, int]
 
 class Number(NamedTuple):
     """An exact value (whole numbers as such: they are compared fast); or one `beyond` what a count's column holds,
-    larger than any other, of which the decimal logarithm is known. They are ordered as they should be."""
+    larger than any other, with its decimal logarithm. They are ordered as they should be."""
 
     beyond: bool
     value: int | float | Fraction
@@ -46,7 +47,7 @@ ZERO = Number(False, 0)
 
 
 class Row(NamedTuple):
-    """What a group has in a window. `value`: of the measure; None where it has none (NULL, or no finite number)."""
+    """The row of a group in a window. `value`: of the measure; None where it has none (NULL, or no finite number)."""
 
     window: int
     value: Number | None
@@ -83,7 +84,7 @@ class Judged:
 
 
 def judged_of(wanted: Iterable[Stretch], covered: Sequence[Stretch], of_last: int) -> Judged:
-    """Of the windows `wanted` (stretches in order) those of which all `of_last` before are `covered` (stretches in
+    """Those of the windows `wanted` (stretches in order) whose `of_last` windows before are all `covered` (stretches in
     order that do not touch)."""
     intervals = [
         (max(first, start + of_last), min(last, end + 1))
@@ -95,7 +96,7 @@ def judged_of(wanted: Iterable[Stretch], covered: Sequence[Stretch], of_last: in
 
 
 class _Before:
-    """What a group had in the last windows. `missing`: the value where it has no row."""
+    """The rows of a group in the last windows. `missing`: the value where it has no row."""
 
     def __init__(self, length: int, missing: Number | None) -> None:
         self.length, self.missing = length, missing
@@ -133,7 +134,7 @@ def mean(low: Number, high: Number) -> Number:
 
 
 def keeps(value: Number, usual: Number, low: Fraction | None, high: Fraction | None) -> bool:
-    """Whether value / usual (which is not 0) lies in the bounds; where one is beyond, by the logarithms."""
+    """Whether value / usual (which is not 0) is in the bounds; where one is beyond, by the logarithms."""
     if value.beyond or usual.beyond:
         ratio = value.log10 - usual.log10
         least, most = (None if bound is None else Number(False, bound).log10 for bound in (low, high))

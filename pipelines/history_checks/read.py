@@ -101,7 +101,7 @@ def _rows(batches: Batches) -> Iterator[tuple[list[str | None], Row]]:
 
 
 def number(value: Decimal | float | int | None, beyond: float | None) -> Number | None:
-    """A measure's value; of one that is NULL its logarithm, where that is told. None for no finite number."""
+    """A measure's value; of one that is NULL its logarithm, where that is stored. None for no finite number."""
     if value is None:
         return None if beyond is None else Number(True, beyond)
     if isinstance(value, float):

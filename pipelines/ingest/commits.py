@@ -2,8 +2,8 @@
 
 Two deliveries at once could both find a key missing and both append it: appends do not conflict in Delta. So every
 writer of a keyed source raises the number of one transaction (`LINE`), as publications do: of two at once Delta
-refuses one as a conflict, and a write whose number has been reached is passed over. It is then tried again from the
-table as it is.
+refuses one as a conflict, and skips a write whose number has been reached. It is then tried again from the table as it
+is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A delivery beside the rows of its source's table: which of its rows are new, which correct a row, which are there.
+"""A delivery compared with its source's table: which of its rows are new, which correct a row, which are known already.
 
 Rows are compared by the contract's key. Equal rows have equal values in every column that the delivery brings: NULL is
 equal to NULL, NaN to NaN, -0.0 to 0.0, a decimal by its value, text byte by byte. A row whose key is NULL (of a single
@@ -32,8 +32,9 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Compared:
-    """`new`: rows that the table gets; `corrections`: rows that replace those of their key; `there`: how many are there
-    already, or are in the delivery several times; `older`: how many have a row of a higher sequence there."""
+    """`new`: rows that the table gets; `corrections`: rows that replace those of their key; `there`: how many the table
+    has already, or are in the delivery several times; `older`: for how many the table has a row of a higher
+    sequence."""
 
     new: pa.Table
     corrections: pa.Table
@@ -42,8 +43,8 @@ class Compared:
 
 
 def key_of(contract: Contract) -> tuple[str, ...] | None:
-    """The columns that tell the rows of a source apart: the primary key, else the id of the event, else the first key
-    that a rule of uniqueness names. None where no rule sets rows apart that repeat a key."""
+    """The columns that identify the rows of a source: the primary key, else the id of the event, else the first key
+    that a rule of uniqueness names. None where no rule quarantines rows that repeat a key."""
     keys = [rule.columns for rule in unique_rules(contract.rules)]
     wanted = [contract.key, (contract.roles.get("event_id"),)]
     return next((key for key in wanted if key in keys), keys[0] if keys else None)  # type: ignore[return-value]
@@ -78,9 +79,9 @@ def compare(delivery: pa.Table, table: pa.Table, key: Sequence[str], sequence: s
     """`delivery`: one row of each key, as of `without_repeats`; `table`: the source's rows that share a key with one of
     them (or have none), with at least the delivery's columns.
 
-    A row that breaks the contract never takes the place of one that keeps it: it goes beside it, and is set apart.
-    Where the contract names a `sequence`, of the good rows of a key the highest counts, and a row of a lower one is
-    older than it."""
+    A row that breaks the contract never takes the place of one that keeps it: it is added, and quarantined. Where the
+    contract names a `sequence`, of the good rows of a key the highest counts, and a row of a lower one is older than
+    it."""
     if not delivery.num_rows:
         return Compared(delivery, delivery, 0, 0)
     names = delivery.column_names
@@ -150,7 +151,7 @@ def _repeats(codes: Int64s) -> bool:
 
 
 def _has_key(table: pa.Table, key: Sequence[str]) -> Bools:
-    """As `duplicates.has_key`."""
+    """As `pipelines.rules.unique.has_key`."""
     if len(key) > 1:
         return np.ones(table.num_rows, np.bool_)
     return numbers(pc.is_valid(table.column(key[0])).combine_chunks())

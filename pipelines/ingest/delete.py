@@ -54,7 +54,7 @@ class Selection:
 @dataclass(frozen=True)
 class Deleted:
     """How many rows were deleted (or would be), the version that has them no more (or that was looked at), and the keys
-    that were asked for and are not there, in words."""
+    that were asked for and not found, in words."""
 
     rows: int
     version: int
@@ -108,7 +108,7 @@ def rows_where(text: str, contract: Contract) -> Selection:
 
 
 def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, selection: Selection) -> Deleted:
-    """What `delete_rows` would delete now. Raises NotOursError, SourceMissingError, SourceSchemaError."""
+    """The rows that `delete_rows` would delete now. Raises NotOursError, SourceMissingError, SourceSchemaError."""
     warehouse.refuse_foreign(contract.name)
     path = warehouse.source(contract.name)
     if not exists(spark, path):

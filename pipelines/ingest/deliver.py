@@ -1,8 +1,8 @@
 """Ingestion: deliveries of raw events into a source's Delta table, each one commit, each once.
 
-A delivery is compared with the table by the contract's key (`pipelines.ingest.compare`): rows that are there are passed
-over, new rows are appended, and a known key with other values is a correction, which replaces the row where the
-contract says `corrections: replace`, and refuses the delivery where it does not.
+A delivery is compared with the table by the contract's key (`pipelines.ingest.compare`): rows that the table has
+already are skipped, new rows are appended, and a known key with other values is a correction, which replaces the row
+where the contract says `corrections: replace`, and refuses the delivery where it does not.
 
 Rows land as they came, those that break the contract too: each run that reads them splits them off, by the contract in
 force. Ingestion judges what it takes as well, writes the broken rows to the quarantine and reports them.
@@ -56,9 +56,9 @@ BY_ROWS = Roads(Limits())
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a delivery of `rows` rows: how many are new, replace a row, are there already, are older than the
-    row that is there. `broken`: those of the rows taken that break the contract. `again`: the delivery was there
-    already, and was not looked at."""
+    """The outcome of a delivery of `rows` rows: how many are new, replace a row, are known already, are older than the
+    row in the table. `broken`: those of the rows taken that break the contract. `again`: the delivery was written
+    before, and its rows were not compared."""
 
     rows: int
     new: int = 0
@@ -111,8 +111,8 @@ def ingest(
     again: bool = False,
     roads: Roads = BY_ROWS,
 ) -> Record:
-    """Bring the deliveries into the table, in their order; one that is there already, from a run before, is passed over
-    (with `again`, it is compared like any other).
+    """Bring the deliveries into the table, in their order; one that an earlier run has written is skipped (with
+    `again`, it is compared like any other).
 
     `feed` names the sequence of deliveries: number n of a feed is written once, whatever becomes of the process that
     writes it. `feed` must change when the deliveries do. `roads`: where rows may be written.
@@ -155,13 +155,13 @@ def ingest(
 
 
 def delivered(spark: SparkSession, path: str) -> set[tuple[str, int]]:
-    """The deliveries that the table's history tells of: feed and number."""
+    """The deliveries in the table's history: feed and number."""
     notes = (commit.note for commit in known_commits(spark, path))
     return {(note["feed"], note["delivery"]) for note in notes if "delivery" in note}
 
 
 def feeds(spark: SparkSession, path: str) -> set[str]:
-    """The feeds whose deliveries the table's history tells of; none where there is no table."""
+    """The feeds whose deliveries are in the table's history; none where there is no table."""
     return {feed for feed, _ in delivered(spark, path)} if exists(spark, path) else set()
 
 
@@ -175,7 +175,7 @@ class _Writer:
     record: Record
     roads: Roads
     deliveries: set[tuple[str, int]]
-    """Deliveries that the history tells of."""
+    """Deliveries in the table's history."""
     bad: list[tuple[pa.Table, int]] = field(default_factory=list)
     """Broken rows that were taken, with the version that has them."""
 
@@ -210,7 +210,7 @@ class _Writer:
         token = commit_token(self.record.run_id, "ingest", feed=self.feed, delivery=number)
         if key is None:
             commit = self._append_unkeyed(rows, token, number)
-            if not commit.in_history:  # the history tells of it no more, but Delta knows its number
+            if not commit.in_history:  # the history has it no more, but Delta knows its number
                 return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
             return Taken(rows.num_rows, new=rows.num_rows), rows, commit.version
         sequence = self.contract.roles.get("sequence")

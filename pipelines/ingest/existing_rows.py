@@ -1,8 +1,8 @@
 """The rows of a source's table that share a key with given rows.
 
 One scan of the key's first column, of the row groups and files whose statistics allow one of the values: in this
-process where the table lies on this machine's disk, by a semi-join of Spark's elsewhere. Whole rows are read of the
-keys that were found only, so that a delivery of new rows costs no more than that scan.
+process where the table is on this machine's disk, by a semi-join of Spark's elsewhere. Whole rows are read of the keys
+that were found only, so that a delivery of new rows costs no more than that scan.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def rows_sharing(
     spark: SparkSession, path: str, version: int, rows: pa.Table, key: Sequence[str], names: Sequence[str]
 ) -> pa.Table:
     """Columns `names` of the rows of the table at `path` that may share the `key` with one of `rows` (NULL is equal to
-    NULL): all that do, and perhaps others. None of them where no key is there."""
+    NULL): all that do, and perhaps others. No rows if the table has none of the keys."""
     wanted = rows.select(list(key))
     known = _matching(spark, path, version, wanted, list(key))
     if not known.num_rows:

@@ -1,5 +1,5 @@
-"""The open rows of a source's quarantine: rows that a run has set apart, that the source still has, and that break the
-contract as it is.
+"""The open rows of a source's quarantine: rows that a run has quarantined, that the source still has, and that break
+the contract as it is.
 
 Of a table on this machine's disk they are judged in this process, which takes a fraction of a second; of any other, and
 where only Spark can say which they are, by Spark. Both give the same rows.
@@ -38,9 +38,9 @@ OLD = "__trendlake_old_"
 def open_rows(
     spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int, run_id: str | None = None
 ) -> pa.Table:
-    """The source's rows at `version` that a run (`run_id`, else any) has set apart and that break the contract as it
+    """The source's rows at `version` that a run (`run_id`, else any) has quarantined and that break the contract as it
     is, in some order: the contract's columns, `ID`, `rule` (the first broken), `reason` (all), `RUNS` (how many have
-    set it apart), `SINCE` (when the first did). Raises SourceSchemaError, ContractRuleError."""
+    quarantined it), `SINCE` (when the first did). Raises SourceSchemaError, ContractRuleError."""
     try:
         return open_rows_here(spark, warehouse, contract, version, run_id)
     except LocalUnsupportedError:
@@ -107,7 +107,7 @@ def open_rows_here(
 def _quarantined(
     spark: SparkSession, path: str, names: Sequence[str], run_id: str | None
 ) -> dict[str, tuple[set[str], datetime]]:
-    """Of each row that was set apart, by its identity: the runs that did it, and when the first of them did."""
+    """For each quarantined row, by its identity: the runs that did it, and when the first of them did."""
     if not exists(spark, path):
         return {}
     rows = table_here(spark, path).every([*names, "run_id", "quarantined_at"], limits.QUARANTINE_READ)

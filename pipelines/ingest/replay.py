@@ -1,13 +1,13 @@
 """Quarantined rows that are still broken, and repaired rows put back in their place.
 
-The quarantine table is the record of what runs have set apart, and stays as they wrote it. Whether a row of it is still
-*open* is a function of the source's newest version and of the contract as it is: an equal row is in the source and
-breaks a rule. So nothing need be marked, and nothing can be marked wrongly: a row that was replayed, corrected by a
-delivery, deleted, or that a changed contract lets pass, is open no longer.
+The quarantine table is the record of the rows that runs have quarantined, and stays as they wrote it. Whether a row of
+it is still *open* is a function of the source's newest version and of the contract as it is: an equal row is in the
+source and breaks a rule. So nothing has to be marked, and nothing can be marked wrongly: a row that was replayed,
+corrected by a delivery, deleted, or that a changed contract lets pass, is open no longer.
 
 Replaying is one commit to the source that turns an old row into its repaired one (compare and swap: where the old row
-is gone, nothing is written). Done again, or by two at once, it finds the repaired row there and passes it over; killed,
-it has committed or not. `revise` then follows the source's change feed as for any correction.
+is gone, nothing is written). Done again, or by two at once, it finds the repaired row there and skips it; killed, it
+has committed or not. `revise` then follows the source's change feed as for any correction.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     commit = find_commit(spark, path, token)
     record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.in_history else 0)
     if not commit.in_history or commit.metric("numTargetRowsUpdated") != len(repairs):
-        raise OvertakenError  # somebody has changed such a row in between: look again
+        raise OvertakenError  # another process has changed such a row in between: look again
     return Replayed(int(record.rows_updated), known - written, unchanged, commit.version)
 
 
@@ -151,8 +151,8 @@ def _there(spark: SparkSession, path: str, version: int, given: pa.Table, contra
 def _matched(
     contract: Contract, broken: pa.Table, given: pa.Table, there: set[str]
 ) -> tuple[list[tuple[str, str]], int, int]:
-    """Pairs (`ID` of an open row, `ID` of the row that replaces it), how many rows are there already, how many are as
-    they were."""
+    """Pairs (`ID` of an open row, `ID` of the row that replaces it), how many rows the source has already, how many are
+    as they were."""
     key = contract.roles["event_id"]
     copies = Counter(broken.column(ID).to_pylist())
     by_event: dict[Any, set[str]] = {}
@@ -211,7 +211,7 @@ def _refuse_broken(
 
 
 def _broken(contract: Contract, rows: pa.Table) -> Iterator[tuple[int, str]]:
-    """The places of those of `rows` that break a rule, alone or beside the others, and why."""
+    """The places of those of `rows` that break a rule, alone or together with the others, and why."""
     parted = split(rows.combine_chunks(), contract)
     bad = np.flatnonzero(parted.broken >= 0)
     why = parted.with_reasons(contract, bad, rows.take(arrow(bad)))["reason"]

@@ -1,7 +1,7 @@
-"""The ids in a source's table beside the columns that its contract makes ids of.
+"""The ids in a source's table compared with the columns that its contract makes ids of.
 
 Rows keep the id that they were stored with. If `idColumns` were changed, a delivery would find none of its rows in the
-table, and every event would be there twice.
+table, and every event would be stored twice.
 """
 
 from __future__ import annotations

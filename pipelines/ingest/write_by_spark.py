@@ -1,4 +1,4 @@
-"""Deliveries that Spark writes: of many rows, into large files, or to tables that do not lie on this machine's disk."""
+"""Deliveries that Spark writes: of many rows, into large files, or to tables that are not on this machine's disk."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def append_by_spark(session: SparkSession, path: str, frame: DataFrame, **option
 def write_by_spark(
     session: SparkSession, path: str, comparison: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
 ) -> None:
-    """New rows and corrections in one commit. `table`: the rows of the keys that are there, which say where in time the
-    rows lie that are looked for.
+    """New rows and corrections in one commit. `table`: the stored rows of the keys, whose times limit the search for
+    them.
 
     Corrections alone, up to `limits.DOCUMENT_BYTES`, are sent to every file that has one of the keys, and its other
     rows stay in their order. Otherwise Delta shuffles the files' rows by the key, and a query for some hours has to

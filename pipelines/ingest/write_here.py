@@ -1,8 +1,8 @@
 """Few changes to a source's table on this machine's disk: this process writes the files, and Delta commits them.
 
 For an append Spark plans, compiles and runs one job, for MERGE several: seconds for rows that are written in a few
-milliseconds. A file with rows that are changed is written anew, its other rows in their order. Raises
-LocalUnsupportedError, before there is a commit, where the rows or the files are many, the table does not lie on this
+milliseconds. A file with rows that are changed is written again, its other rows in their order. Raises
+LocalUnsupportedError, before there is a commit, where the rows or the files are many, the table is not on this
 machine's disk, or asks more of who writes it; then Spark does it (`pipelines.ingest.write_by_spark`).
 """
 
@@ -111,7 +111,7 @@ def _refuse_many(*tables: pa.Table) -> None:
 
 @dataclass
 class _Changes:
-    """What becomes of the files of `table`, each of which is written when it is known; what the change feed tells."""
+    """The changes of the files of `table`, each written as soon as it is known, and those of the change feed."""
 
     table: TableHere
     files: list[Action] = field(default_factory=list)

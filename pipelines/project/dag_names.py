@@ -1,5 +1,5 @@
-"""The ids of a project's DAGs in Airflow, each of which one file makes: of two DAGs of one id Airflow has one, and says
-nothing of the other.
+"""The ids of a project's DAGs in Airflow. One file makes each: of two DAGs of one id Airflow has one, and does not
+report the other.
 
 A pattern that runs alone makes `<pattern>` and `<pattern>_revise`, a batch `batch_<batch>` and `batch_<batch>_revise`,
 a source that patterns read `ingest_<source>`.
@@ -37,7 +37,7 @@ def ingestion_id(source: str) -> str:
 
 def may_clash(name: str) -> bool:
     """Whether a pattern or batch of this name may be refused because another file makes its DAG: names of another form
-    have nothing to fear, and the other patterns need not be read."""
+    have nothing to fear, and the other patterns do not have to be read."""
     return name.startswith((BATCH[:-1], INGESTION[:-1])) or name.endswith(REVISION)
 
 

@@ -1,4 +1,5 @@
-"""What a profile says of lineage: where OpenLineage events go. Nothing in it names code to load, and no secret."""
+"""The settings of a profile for lineage: where OpenLineage events go. Nothing in it names code to load, and no
+secret."""
 
 from __future__ import annotations
 

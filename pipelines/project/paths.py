@@ -1,4 +1,4 @@
-"""Where a project's parts lie: patterns, contracts, profiles and the state folder."""
+"""The paths of a project's parts: patterns, contracts, profiles and the state folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cep_core.errors import did_you_mean, readable
 from pipelines.errors import ProjectError
 
 TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-"""What a table is called: a folder of the warehouse, and what patterns write."""
+"""The name of a table: that of its folder in the warehouse, and of the table in patterns."""
 TEMPLATES = "results_"
 """How the name of a contract of results begins, which is a template and no source's."""
 PRIVATE = 0o700
@@ -46,8 +46,8 @@ class Project:
         return self.root / "data_contracts"
 
     def make_state(self) -> None:
-        """The state folder, where it is not there yet: tables, logs and settings are for this user alone. Who has made
-        or opened it for others has decided so."""
+        """Make the state folder if it is missing: tables, logs and settings are for this user alone. A folder that
+        exists keeps its rights, because its owner has chosen them."""
         self.state.parent.mkdir(parents=True, exist_ok=True)
         self.state.mkdir(PRIVATE, exist_ok=True)
 
@@ -100,7 +100,7 @@ class Project:
         return next((other for other in others if self.table_of(other) == name), None)
 
     def typed(self, name: str, file: str | Path) -> str:
-        """What names the pattern `name` of `file` on the command line: its name, or the path of a file elsewhere."""
+        """The word for the pattern `name` of `file` on the command line: its name, or the path of a file elsewhere."""
         path = Path(file)
         return name if path.absolute() == (self.patterns / f"{name}.yaml").absolute() else shlex.quote(str(path))
 
@@ -121,8 +121,8 @@ EXTENSION = ".yaml"
 
 def files_of(folder: Path, root: Path) -> list[Path]:
     """The files of patterns or contracts in `folder`, in a stable order: those with the name of a table that can be
-    read. `root`: the project's folder. Whoever can write into the folder chooses the names there, and an editor puts
-    files of its own beside the one that is edited."""
+    read. `root`: the project's folder. Any user who can write into the folder chooses the names there, and an editor
+    puts files of its own next to the one that is edited."""
     return [path for path in _entries(folder) if path.suffix == EXTENSION and fault_of(path, root) is None]
 
 
@@ -169,7 +169,7 @@ def printable(path: Path) -> str:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """What looks like a file in YAML, in a stable order, without hidden entries."""
+    """The names that look like files in YAML, in a stable order, without hidden entries."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
@@ -181,7 +181,7 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=10_000)
 def _renamed_from(path: Path, _changed_at: int, _size: int) -> str | None:
-    """What the pattern file says as `renamed_from`, as of its last change."""
+    """The value of `renamed_from` in the pattern file, as of its last change."""
     from cep_core.errors import TrendlakeError
     from cep_core.yaml.limits import MAX_FILE
     from cep_core.yaml.source import read_yaml

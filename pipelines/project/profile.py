@@ -1,4 +1,4 @@
-"""A profile: where Spark runs and the tables lie, from `conf/profiles/<name>.yaml`."""
+"""A profile: where Spark runs and the tables are, from `conf/profiles/<name>.yaml`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ SPARK_PROPERTIES = "TRENDLAKE_SPARK_PROPERTIES"
 
 
 class Limits(BaseModel):
-    """What one Python worker may hold: `shard_rows` rows at a time. How many events the driver reads and computes by
-    itself, of tables on its own disk: `driver_rows`. What Airflow may run: `steps` Spark applications at a time."""
+    """`shard_rows`: the rows that one Python worker may hold at a time. `driver_rows`: the events that the driver reads
+    and computes by itself, of tables on its own disk. `steps`: the Spark applications that Airflow may run at a
+    time."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,12 +43,12 @@ IMAGE = "spark.kubernetes.container.image"
 
 class Profile(BaseModel):
     """`master`: Spark's, None to take what spark-submit gave; `warehouse`: URI, absolute path or path under the state
-    folder, which a cluster's machines do not share; `sources`: where the tables of sources lie that other programs
+    folder, which a cluster's machines do not share; `sources`: the places of tables of sources that other programs
     write, by the sources' names: URIs, absolute paths or paths under the project's folder; `jars`: the folder of
     Delta's jars, absolute or under the project's folder, None for that of `trendlake setup`; `spark`: settings as Spark
     names them; `writers`: `one` is the user's word that a single process writes the warehouse at a time, None where
-    several may; `lineage`: who is told of runs, None for nobody; `batches`: which patterns without a key `batch` run
-    together, None for none."""
+    several may; `lineage`: the receiver of events about runs, None for none; `batches`: which patterns without a key
+    `batch` run together, None for none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
@@ -126,7 +127,7 @@ class Profile(BaseModel):
         return str(project.state / self.warehouse)
 
     def sources_of(self, project: Project) -> dict[str, str]:
-        """Where the tables lie that other programs write, as paths or URIs Spark takes, by the sources' names."""
+        """The places of the tables that other programs write, as paths or URIs Spark takes, by the sources' names."""
         return {
             name: place.rstrip("/") if _absolute(place) else str(project.root / place)
             for name, place in self.sources.items()
@@ -144,7 +145,7 @@ FIELDS: dict[tuple[str, ...], type[BaseModel]] = {
     ("lineage", "transport", "file"): File,
     ("lineage", "transport", "http"): Http,
 }
-"""What may stand where; pydantic says of a transport also of which type it is."""
+"""The models by place in the file; for a transport pydantic also gives its type."""
 
 
 def _cluster(master: str | None) -> bool:
@@ -161,7 +162,7 @@ def load_profile(project: Project, name: str | None = None) -> Profile:
 
 
 def profile_or_default(project: Project) -> Profile:
-    """As `load_profile`; where that has mistakes, of which the commands that need it tell, one that says nothing."""
+    """As `load_profile`; an empty profile if the file has mistakes, which the commands that need it report."""
     try:
         return load_profile(project)
     except ProfileError:

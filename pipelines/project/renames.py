@@ -1,4 +1,4 @@
-"""`renamed_from` of a pattern file, beside the other files of the project."""
+"""`renamed_from` of a pattern file, compared with the other files of the project."""
 
 from __future__ import annotations
 

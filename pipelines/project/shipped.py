@@ -1,6 +1,6 @@
-"""Files beside the modules that come with the code: the documentation, the DAGs, a first profile and contracts.
+"""Files other than modules that come with the code: the documentation, the DAGs, a first profile and contracts.
 
-In a clone they lie where they are edited; an installed package has copies (`force-include` in pyproject.toml).
+In a clone they are where they are edited; an installed package has copies (`force-include` in pyproject.toml).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How often a key is in a table, without reading the keys of all its history: an index of the keys' hashes.
 
 The files of a Delta table never change, so what an index holds of a file stays right. It is a copy, kept in the state
-folder: where it is lost, or behind, the files that it lacks are read. Equal keys have equal hashes, hence a key whose
-hash is there once is there once; of one whose hash is there twice nothing is known, and the caller compares the keys.
+folder: where it is lost, or behind, the files that it lacks are read. Equal keys have equal hashes, so a key whose hash
+occurs once occurs once; of one whose hash occurs twice nothing is known, and the caller compares the keys.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pipelines.delta.local_reader import TableHere
 
 Segment = tuple[UInt64s, AnyArray]
 DEAD = 0.5
-"""An index is made anew when more than this share of its keys is of files that the table no longer has."""
+"""An index is built again when more than this share of its keys is of files that the table no longer has."""
 
 
 def hashes_of(rows: pa.Table, columns: Sequence[str]) -> UInt64s:
@@ -51,7 +51,7 @@ def occurrences(root: Path, table: TableHere, columns: Sequence[str], hashes: UI
 @dataclass
 class _Index:
     """`files`: all that have been added, by number; `sizes`: their keys. A segment holds the hashes of some files in
-    ascending order, uint64, and beside each the number of its file, uint32; a later one is at most half as long."""
+    ascending order, uint64, and with each the number of its file, uint32; a later one is at most half as long."""
 
     folder: Path
     files: list[str] = field(default_factory=list)

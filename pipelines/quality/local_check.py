@@ -1,7 +1,7 @@
 """The judgement of `check_source` on few rows, in this process: which rows of a run's windows break the contract.
 
-Spark plans several jobs for it, which take seconds, however few the rows. What is said here is what the jobs would say;
-where a key may be repeated in rows that are not read, `LocalUnsupportedError` leaves it to them.
+Spark plans several jobs for it, which take seconds, however few the rows. The answers here are those that the jobs
+would give; where a key may be repeated in rows that are not read, `LocalUnsupportedError` leaves it to them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pipelines.rules.unique import DIFFER, EQUAL, not_repeating
 @dataclass(frozen=True)
 class Judged:
     """Of `rows` rows: the check of each rule of the contract; the `bad` ones, with all columns of the table and
-    `REASONS`, counted in `broken`, and how many of them are `repeated`: set apart because they repeat a key. `times`:
+    `REASONS`, counted in `broken`, and how many of them are `repeated`: quarantined because they repeat a key. `times`:
     of all rows of the table that keep the rules of single rows, whatever the windows, int64, microseconds; None of a
     table of more rows than are read here."""
 
@@ -92,7 +92,7 @@ def _alone_good(parted: Split) -> Bools:
 
 
 def _truth_values(rows: pa.Table, contract: Contract, parted: Split, asked: Bools) -> dict[str, Bools]:
-    """Which of the rows that are asked about keep each rule, by its name; in a rule of uniqueness their keys are
+    """For each rule, by its name, whether each row that is asked about keeps it; in a rule of uniqueness their keys are
     compared with each other's, whatever else they break."""
     chosen, truth = rows.filter(arrow(asked)), {}
     for rule in contract.rules:

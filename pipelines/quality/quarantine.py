@@ -109,7 +109,7 @@ def _flagged(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def _single(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules of single rows that set rows apart."""
+    """The rules of single rows that quarantine rows."""
     return [rule for rule in rules if rule.quarantines and rule.kind != "unique"]
 
 
@@ -118,7 +118,7 @@ def _nothing() -> Column:
 
 
 def _asked(rules: Sequence[Rule], function: Callable[[pa.RecordBatch], pa.Array], kind: DataType) -> Column:
-    """What `function` says in the workers of the columns that rules speak of: a value of type `kind` a row."""
+    """The result of `function` in the workers for the columns that rules speak of: a value of type `kind` a row."""
     return of_rows(function, kind, {name: column(name) for name in columns_of(rules)})
 
 
@@ -145,7 +145,7 @@ def keeping(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def kept_by(rules: Sequence[Rule]) -> Column:
-    """Whether a row keeps every rule of single rows that sets rows apart."""
+    """Whether a row keeps every rule of single rows that quarantines rows."""
     single = _single(rules)
     return _asked(single, partial(_all_kept, single), BooleanType()) if single else sf.lit(True)
 
@@ -204,7 +204,7 @@ def _write_by_spark(bad: DataFrame, path: str, transaction: str) -> None:
 
 
 def _written_here(spark: SparkSession, bad: Callable[[], pa.Table], path: str, transaction: str) -> bool:
-    """Whether the rows are there, by a file that this process has written, if not by an earlier attempt. Raises
+    """Whether the quarantine has the rows, by an earlier attempt or by a file that this process has written. Raises
     OvertakenError."""
     try:
         with local_errors():

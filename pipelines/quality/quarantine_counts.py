@@ -1,4 +1,4 @@
-"""Rows that break the contract, counted by rule: what every step that judges rows reports in the same words."""
+"""Rows that break the contract, counted by rule: every step that checks rows reports them in the same words."""
 
 from __future__ import annotations
 

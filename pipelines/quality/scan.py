@@ -1,4 +1,4 @@
-"""What a contract says of many rows, by one scan: Spark's workers read the columns that rules speak of, ask
+"""The check of many rows against a contract, by one scan: Spark's workers read the columns that rules speak of, ask
 `pipelines.rules.keep` for each batch, and send counts and the hashes of keys. No row travels.
 """
 
@@ -66,7 +66,7 @@ class Scan:
         return [(_mask(bits, len(self.rules)), rows) for bits, rows in sorted(masks.items())]
 
     def bad(self, span: tuple[int, int]) -> int:
-        """The rows of a range that break a rule which sets rows apart."""
+        """The rows of a range that break a rule which quarantines rows."""
         apart = np.array([rule.quarantines for rule in self.rules], np.bool_)
         return sum(rows for keeps, rows in self.within(span) if (apart & ~keeps).any())
 
@@ -150,8 +150,8 @@ def _mask(bits: bytes, count: int) -> Bools:
 
 @dataclass(frozen=True)
 class _Reader:
-    """What the workers do: `rules` of single rows and `keyed` ones, of batches with the columns `names`, `time` among
-    them; `parts` compare the hashes."""
+    """The work of the workers: `rules` of single rows and `keyed` ones, of batches with the columns `names`, `time`
+    among them; `parts` compare the hashes."""
 
     rules: tuple[Rule, ...]
     keyed: tuple[Rule, ...]
@@ -258,7 +258,7 @@ def _spread(kind: int, blocks: Sequence[tuple[UInt64s, Bools]], parts: int) -> B
 
 
 def _joined(batches: Batches) -> Batches:
-    """Counts as they are; a line for each rule of which a hash of a row inside is there twice."""
+    """Counts as they are; a line for each rule that a row inside the range may break, because its hash occurs twice."""
     held: dict[tuple[int, int], list[tuple[UInt64s, bool]]] = {}
     for batch in batches:
         counted = numbers(batch.column("kind")) == COUNTS
@@ -274,7 +274,7 @@ def _joined(batches: Batches) -> Batches:
 
 
 def _any_repeated(blocks: Sequence[tuple[UInt64s, bool]]) -> bool:
-    """Whether a hash of a row inside is there twice."""
+    """Whether a hash of a row inside occurs twice."""
     inside = [hashes for hashes, within in blocks if within]
     if not inside:
         return False

@@ -1,9 +1,9 @@
 """Rules of uniqueness: which row counts where several share a key and break no earlier rule, wherever in the table they
-lie.
+are.
 
 - Where the contract names a `sequence`, the row of the highest counts; NULL is the lowest.
 - Rows that are equal in all columns of the contract count as one.
-- Where rows differ and no sequence says which counts, none does: all are set apart. What they hold never decides.
+- Where rows differ and no sequence says which counts, none does: all are quarantined. Their values never decide.
 
 Whether a row counts depends on rows outside the range that a run reads. Were it judged by the range alone, a window's
 rows would depend on how runs were cut, and a revision could not tell what a recomputation would give.
@@ -30,7 +30,7 @@ TOP, DIFFER, NUMBER = "__trendlake_top", "__trendlake_differ", "__trendlake_numb
 
 
 def entry(rule: Rule, reason: Column | None = None, tolerated: Column | None = None) -> Column:
-    """What `BROKEN` holds of a row that breaks `rule`."""
+    """The entry of `BROKEN` for a row that breaks `rule`."""
     why = sf.lit(reason_of(rule)) if reason is None else reason
     spared = sf.lit(False) if tolerated is None else tolerated
     return sf.struct(sf.lit(rule.name).alias("rule"), why.alias("reason"), spared.alias("tolerated"))
@@ -47,8 +47,8 @@ def annotate_duplicates(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame
     with `BROKEN` by the rules of single rows."""
     every = frame.withColumn(INSIDE, sf.lit(True))
     if rest is not None:
-        # Backwards: the last rule judges a row by others, of whom the rules before it must have judged. A row of `rest`
-        # that comes twice changes nothing: of its two copies one stands where it would stand alone.
+        # Backwards: the last rule judges a row by others, which earlier rules must have judged. A row of `rest` that
+        # comes twice changes nothing: one of its two copies has the place that it would have alone.
         for rule in reversed(rules):
             every = every.unionByName(related(rest, every, rule).withColumn(INSIDE, sf.lit(False)))
     for rule in rules:

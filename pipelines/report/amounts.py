@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 LONGEST_PLAIN = 15
-"""Digits up to which an exact count is shown in full; longer ones are shown as a power of ten, with the
-digits beside.
+"""Digits up to which an exact count is shown in full; longer ones are shown as a power of ten, with the digits next to
+it.
 """
 
 ITEMS_SHOWN = 5
@@ -78,7 +78,7 @@ def amount_of(value: object, log10: float | None) -> Amount | str:
 
 
 def share(part: Amount, whole: Amount) -> float | None:
-    """What fraction of `whole` is `part`, in [0, 1], zero only when `part` is; None when that is unknown."""
+    """The share of `part` in `whole`, in [0, 1], zero only when `part` is; None when that is unknown."""
     if part.exact == 0:
         return 0.0
     if part.log10 is None or whole.log10 is None:

@@ -17,7 +17,7 @@ MONDAY_MICROS = 4 * 86_400 * SECOND
 """`MONDAY` in microseconds since the epoch."""
 WEEK = 604_800
 UNITS = {"minute": 60, "hour": 3600, "day": 86_400, "week": WEEK}
-"""Seconds. Rows are counted by the shortest unit of which a span has few enough."""
+"""Seconds. Rows are counted by the shortest unit that divides a span into few enough parts."""
 MOST_UNITS = 60
 LENGTHS = (
     60,
@@ -38,7 +38,7 @@ LENGTHS = (
 
 
 class Unit(NamedTuple):
-    """What time is cut into: its name and its length in seconds."""
+    """A unit into which time is cut: its name and its length in seconds."""
 
     name: str
     seconds: int

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to a report, for reasons that are the user's to mend."""
+"""Errors on the way to a report that the user can fix."""
 
 from __future__ import annotations
 

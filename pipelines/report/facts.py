@@ -1,4 +1,4 @@
-"""What a report knows: plain values, read from YAML and Delta by `read_*`, turned into a page by `view`."""
+"""The facts of a report: plain values, read from YAML and Delta by `read_*`, turned into a page by `view`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RunFacts:
     stages: tuple[StageFacts, ...]
     checks: tuple[CheckFacts, ...]
     apart: str = ""
-    """How many rows of the source were set apart, and why; empty where none was."""
+    """How many rows of the source were quarantined, and why; empty where none was."""
 
     @property
     def windows(self) -> int | None:
@@ -215,14 +215,14 @@ class Point:
 
 @dataclass(frozen=True)
 class ResultFacts:
-    """What the results table says about a run's interval, and the span of time before it that puts it in
+    """The facts of the results table about a run's interval, and the span of time before it that puts it in
     context.
 
     `additive`: amounts over several windows are sums; when windows overlap (or the measure does not add up)
     they are the largest single window instead, because a trend counts in every window that holds it.
 
-    `unit`: what time is cut into, a window or a stretch of that name; of those, `units` in the run's interval, where
-    they are not windows. `since`: where the run's own begin, if not with its interval.
+    `unit`: the unit into which time is cut, a window or a stretch of that name; of those, `units` in the run's
+    interval, where they are not windows. `since`: where the run's own begin, if not with its interval.
 
     `older_rows`: rows of another state of the pattern in the same span, left out.
     `series` has a line for every ranked group; the first `drawn` of them get their own in the picture, and

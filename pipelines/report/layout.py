@@ -1,4 +1,4 @@
-"""What the columns of a results table say of its rows, by the names that a kind gives them."""
+"""The meaning of the columns of a results table, by the names that a kind gives them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Layout:
     lifetimes: bool
     graphs: bool
     named: bool
-    """Whether columns beside the interval have the names that the query gives them: any."""
+    """Whether columns other than the interval have the names that the query gives them: any."""
 
     @classmethod
     def of(cls, names: Collection[str], kind: str) -> Layout:

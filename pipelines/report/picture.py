@@ -42,7 +42,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Picture:
-    """What to draw. `ticks` (value, label) are given for logarithmic axes only."""
+    """The picture to draw. `ticks` (value, label) are given for logarithmic axes only."""
 
     form: Literal["lines", "bars", "nothing"]
     series: tuple[Series, ...]

@@ -1,4 +1,4 @@
-"""Where the pages of the reports lie, and how they are written: whole, or not at all."""
+"""The paths of the reports' pages, and how they are written: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Places:
         return self.root / name / "index.html"
 
     def card(self, name: str) -> Path:
-        """What the page of all patterns says of one."""
+        """The file with a pattern's row on the page of all patterns."""
         return self.root / name / "card.json"
 
     def cards(self) -> list[Path]:

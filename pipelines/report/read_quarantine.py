@@ -25,7 +25,8 @@ TEXT_LIMIT = 200
 
 
 def read_quarantine(spark: SparkSession, warehouse: Warehouse, source: str, run: RunFacts) -> QuarantineFacts:
-    """What this run set aside: how many rows, the most frequent rules and reasons, a sample row or more of each.
+    """The rows that this run quarantined: how many rows, the most frequent rules and reasons, a sample row or more of
+    each.
 
     The rows are those of the run's id and source version, whichever pattern's run of that id wrote them.
     """

@@ -25,9 +25,9 @@ NOUN = Measure("matches", True)
 
 @dataclass(frozen=True)
 class Span:
-    """What a picture shows: the run's rows from `since` to `until` (not included), and what came before from `begin`
-    on. It is widened to whole stretches of `unit`, from `low` to `high`, so that each has all of its rows: as many as
-    on the pattern's page."""
+    """The range that a picture shows: the run's rows from `since` to `until` (not included), and what came before from
+    `begin` on. It is widened to whole stretches of `unit`, from `low` to `high`, so that each has all of its rows: as
+    many as on the pattern's page."""
 
     begin: datetime
     since: datetime
@@ -108,8 +108,8 @@ def facts_of(
     longest: Sequence[RowResult],
     rows: int,
 ) -> ResultFacts:
-    """`amounts`: by (group ..., stretch, whether it is the run's), several of which may be of one; `names`, `longest`:
-    as of `_longest`."""
+    """`amounts`: by (group ..., stretch, whether it is the run's), where a key may be repeated; `names`, `longest`: as
+    of `_longest`."""
     tallies: dict[tuple[Any, ...], Tally] = {}
     own: dict[tuple[Any, ...], Tally] = {}
     for (*place, is_own), amount in amounts:

@@ -1,4 +1,4 @@
-"""Pages as HTML files that ask the network for nothing, and say so in their content security policy."""
+"""Pages as HTML files that ask the network for nothing, as their content security policy demands."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def render(page: Page) -> str:
 
 
 def rendered(template: str, made_at: datetime, automaton: str = "", **facts: Any) -> str:
-    """A page of the template, which has what all pages share. Whatever comes from data is escaped by the template; only
-    our own SVG, CSS and script are not."""
+    """A page of the template, with the parts that all pages share. The template escapes all text that comes from data;
+    only our own SVG, CSS and script are not."""
     script = _source("report.js")
     return (
         _environment()
@@ -65,7 +65,7 @@ def rendered(template: str, made_at: datetime, automaton: str = "", **facts: Any
 
 @cache
 def _environment() -> Environment:
-    """The templates, each of which is compiled once in a process."""
+    """The templates, where each is compiled once in a process."""
     environment = Environment(
         loader=PackageLoader("pipelines.report"),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""A line as small as a word: one group's past beside its number. Coordinates only, no text, so nothing to
+"""A line as small as a word: one group's past next to its number. Coordinates only, no text, so nothing to
 escape.
 """
 

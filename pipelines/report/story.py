@@ -51,7 +51,7 @@ class Story:
 
     @property
     def alt(self) -> str:
-        """What a reader who cannot see the picture is told."""
+        """The text for a reader who cannot see the picture."""
         return f"{self.takeaway}. {self.caption} The tables below give the numbers."
 
 
@@ -97,7 +97,7 @@ def _begin(facts: ReportFacts) -> datetime | None:
 
 
 def noun(pattern: PatternFacts, measure: str | None) -> str:
-    """What the chart's numbers are: the measure's own name; found patterns where rows are counted."""
+    """The noun for the chart's numbers: the measure's own name; found patterns where rows are counted."""
     if pattern.kind == "xml_join":
         return "answers"
     return measure or (pattern.kind if pattern.kind in ("trends", "matches") else "rows")

@@ -1,7 +1,7 @@
-"""Result rows boiled down to what one page can show: rankings, sums and series, in two passes over the rows.
+"""Result rows reduced to as much as one page can show: rankings, sums and series, from reading the rows twice.
 
-Memory goes with the number of groups and of windows, not of rows. What a limit below leaves out is summed into
-"others" and counted, never dropped.
+Memory goes with the number of groups and of windows, not of rows. Groups beyond a limit below are summed into "others"
+and counted, never dropped.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def result_row(
 
 @dataclass(frozen=True)
 class Columns:
-    """What the rows' groups and measures are called, and which measure counts."""
+    """The names of the rows' groups and measures, and which measure counts."""
 
     groups: tuple[str, ...]
     measures: tuple[str, ...]
@@ -59,8 +59,8 @@ class Columns:
 def summarise(
     rows: Iterable[ResultRow], columns: Columns, *, older_rows: int = 0, version: int | None = None
 ) -> ResultFacts:
-    """The facts of `rows`, which can be iterated twice. What is not the run's `own` is its history; no two rows have
-    both group and window in common."""
+    """The facts of `rows`, which can be iterated twice. Rows that are not the run's `own` are its history; no two rows
+    have both group and window in common."""
     first = _first_pass(rows)
     is_count = columns.measure.is_count
     windows = sorted(first.windows, key=lambda window: (window.start, window.end))

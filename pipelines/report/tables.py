@@ -123,7 +123,7 @@ def text_columns(rows: Sequence[RowResult]) -> frozenset[str]:
 
 
 def share_of(part: Amount, results: ResultFacts) -> float | None:
-    """What fraction of the run's total `part` is; below one whenever other groups have anything."""
+    """The share of `part` in the run's total; below one whenever other groups have anything."""
     fraction = share(part, results.headline)
     approximate = part.exact is None or results.headline.exact is None
     return math.nextafter(1.0, 0.0) if fraction == 1.0 and approximate and results.groups > 1 else fraction

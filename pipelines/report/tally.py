@@ -11,7 +11,7 @@ from pipelines.report.facts import GroupKey
 class Tally:
     """Of the amounts added: their sum, the largest, how many, and whose was the largest.
 
-    The sum of counts is exact (an integer of any length) as long as every part is. Beside it runs the sum of
+    The sum of counts is exact (an integer of any length) as long as every part is. In addition, it keeps the sum of
     magnitudes with the largest factored out, 10^most * parts with parts in [1, n]: adding 10^log10 either scales
     `parts` down to the new largest or adds 10^(log10 - most) <= 1 to it, so nothing overflows.
     """

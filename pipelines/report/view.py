@@ -66,7 +66,7 @@ def headed(pattern: PatternFacts) -> tuple[str, str]:
 
 
 def definition(pattern: PatternFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What the pattern asks, as label and values."""
+    """The definition of the pattern, as labels and values."""
     slides = f"every {pattern.slide}" if pattern.slide and pattern.slide != pattern.within else ""
     window = f"{pattern.within or ''} {slides}".strip()
     entries = (

@@ -11,7 +11,7 @@ NO_VALUE = "(no value)"
 
 
 def group_label(key: GroupKey, columns: Sequence[str]) -> str:
-    """`UA`, `UA · JFK`; `all events` for a pattern without groups; a NULL says so."""
+    """`UA`, `UA · JFK`; `all events` for a pattern without groups; `NO_VALUE` for a NULL."""
     if not columns:
         return "all events"
     return " · ".join(NO_VALUE if value is None else value if value.strip() else repr(value) for value in key)

@@ -1,4 +1,4 @@
-"""Which columns of a pattern's result rows say of which time they are, and which rows come first."""
+"""The columns of a pattern's result rows that hold their time, and the order in which rows are listed."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def rank_of(plan: AnyPlan) -> str:
 
 
 def ranking_of(plan: AnyPlan) -> str:
-    """What the first rows are called: those with the largest counts, or the latest."""
+    """The name for the first rows: those with the largest counts, or the latest."""
     return "busiest" if rank_of(plan).endswith("_log10") else "latest"

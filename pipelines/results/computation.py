@@ -1,8 +1,8 @@
 """Computes the result rows of events in shards, by the kernels in Arrow workers, and stages them: those of one run, or
 of several that read the same events.
 
-An error of one run's data leaves the others as they are. What stops a whole Spark job, a shard that is too large or a
-worker that dies, is tried again with fewer runs, until those that fail alone are alone.
+An error of one run's data leaves the others as they are. A Spark job that fails as a whole, by a shard that is too
+large or a worker that dies, is tried again with fewer runs, until those that fail alone are alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pipelines.spark.session import quiet
 from pipelines.spark.worker_errors import told_by_workers
 
 Outcomes = dict[int, Staged | Exception]
-"""What is staged of each run, by its number, or why nothing is."""
+"""The staged rows of each run, by its number, or the error that prevented them."""
 
 
 def cut_and_stage(
@@ -50,8 +50,8 @@ def cut_and_stage(
 def stage_together(
     runs: Mapping[int, Run], events: DataFrame | Files, rows: int, version: int, watermark: int | None
 ) -> Outcomes:
-    """Computes and stages the rows of runs (each with windows) that read the same `events`, of which there are at most
-    `rows`. Raises OtherwiseWrittenError, and whatever ends Spark."""
+    """Computes and stages the rows of runs (each with windows) that read the same `events`, at most `rows`. Raises
+    OtherwiseWrittenError, and whatever ends Spark."""
     return Staging(runs, events, rows, version, watermark).staged()
 
 
@@ -147,7 +147,7 @@ class Staging:
             packed.unpersist()
 
     def _kept(self, run: Run, packed: DataFrame, work: Work) -> Staged | Exception:
-        """What is staged, or an error of the run's own."""
+        """The staged rows, or an error of the run's own."""
         try:
             return self._written(run, packed, work)
         except (ShardTooLargeError, OtherwiseWrittenError):

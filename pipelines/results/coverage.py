@@ -1,9 +1,9 @@
 """Which windows of a pattern are published, and which version of the source their rows speak of.
 
-Every commit to a results table says in its note what it answers for; a revision that found nothing to change says so in
-`trendlake_runs`, with the results' version it compared with. Read in the order of the results' versions, the last word
-on a window holds: what it says is what the table shows, whichever run came late. A commit of other programs that
-changes rows ends what was known before it; RESTORE brings back what was known of the version that it restores.
+Every commit to a results table says in its note what it answers for; a revision that found nothing to change records
+that in `trendlake_runs`, with the results' version it compared with. Read in the order of the results' versions, the
+last word on a window holds: what it says is what the table shows, whichever run came late. A commit of other programs
+that changes rows ends what was known before it; RESTORE brings back what was known of the version that it restores.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Segment:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a commit, or a revision without one (`quiet`), says it answers for. Slices `[low, high)` of the results'
-    time column, microseconds: `owned` ones show `source_version`, `withheld` ones were held back. `unique`,
-    `source_table`: as in `Segment`, of those owned. `versions`: of the code that computed all rows of the slices
-    `computed` and some of those of `computed_in_part`; None where they are not recorded. `grid`: of its plan; None
-    where it is not recorded, and its time column is then taken for that of the plan that asks. `faulty`: whether rows
-    of an earlier form may be left in its slices."""
+    """The claim of a commit, or of a revision without one (`quiet`), about the windows it answers for. Slices `[low,
+    high)` of the results' time column, microseconds: `owned` ones show `source_version`, `withheld` ones were held
+    back. `unique`, `source_table`: as in `Segment`, of those owned. `versions`: of the code that computed all rows of
+    the slices `computed` and some of those of `computed_in_part`; None where they are not recorded. `grid`: of its
+    plan; None where it is not recorded, and its time column is then taken for that of the plan that asks. `faulty`:
+    whether rows of an earlier form may be left in its slices."""
 
     results_version: int
     quiet: bool
@@ -185,9 +185,9 @@ def folded(
     claimed: Callable[[tuple[Part, ...], Claim], tuple[Part, ...]],
     altered: Callable[[tuple[Part, ...]], tuple[Part, ...]],
 ) -> tuple[Part, ...]:
-    """What is known of the windows after all events, in the order of the results' versions: `claimed` adds a claim to
-    what was known before, `altered` says what is left of that after any row may have changed. A commit comes before
-    what was found quiet at its version; RESTORE brings back what was known of the version that it restores."""
+    """The knowledge of the windows after all events, in the order of the results' versions: `claimed` adds a claim to
+    it, `altered` returns the rest of it after any row may have changed. A commit comes before what was found quiet at
+    its version; RESTORE brings back what was known of the version that it restores."""
     known: tuple[Part, ...] = ()
     states: dict[int, tuple[Part, ...]] = {}
     events: list[Claim | Alteration] = [*claims, *alterations]
@@ -244,7 +244,7 @@ def overlaid(segments: tuple[Segment, ...], given: Segment, *, newest: bool) -> 
 
 
 def without(segment: Segment, other: Segment) -> list[Segment]:
-    """What `other` leaves of `segment`: itself, up to two pieces, or nothing."""
+    """The parts of `segment` outside `other`: itself, up to two pieces, or nothing."""
     if other.last < segment.first or segment.last < other.first:
         return [segment]
     pieces = []

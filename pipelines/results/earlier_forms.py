@@ -47,5 +47,5 @@ def _knows(claim: Claim) -> bool:
 
 
 def _narrow(plan: AnyPlan, claim: Claim) -> bool:
-    """Whether what lies between the last window's start and the next is not claimed."""
+    """Whether the time between the last window's start and the next is not claimed."""
     return any(slice_of(plan, *windows_of(plan, *span)) != span for span in claim.owned)

@@ -40,7 +40,8 @@ KIND, BEFORE, AFTER = "kind", "before", "after"
 
 @dataclass(frozen=True)
 class Value:
-    """What a row was from a version of the results on, None where it was not there; and the commit that made it so."""
+    """The values of a row from a version of the results on, None where the row did not exist; and the commit that made
+    it so."""
 
     commit: Commit
     row: Mapping[str, Any] | None
@@ -105,7 +106,7 @@ def _rows(table: TableHere) -> list[dict[str, Any]]:
 
 
 def _compared(names: Sequence[str]) -> list[str]:
-    """The columns in which rows of one key may differ. Of a row before one of them was there, its value is NULL."""
+    """The columns in which rows of one key may differ. In rows from before a column existed, its value is NULL."""
     return [name for name in names if name not in PROVENANCE]
 
 

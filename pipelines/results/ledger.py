@@ -1,4 +1,4 @@
-"""What a pattern's results table and the run record tell of what is published."""
+"""The published windows of a pattern, from its results table and the run record."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ LAYOUT = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a results table covers at its `version` (None: there is no table); `number` is that of the publication that
-    may follow; `table_id`: as of `table_versions.table_id`."""
+    """The windows that a results table covers at its `version` (None: there is no table); `number` is that of the
+    publication that may follow; `table_id`: as of `table_versions.table_id`."""
 
     version: int | None
     number: int
@@ -50,7 +50,8 @@ class Ledger:
     """Whether the table has been made, and nothing else."""
     table_id: str | None = None
     damaged: tuple[str, ...] = ()
-    """What is wrong with run records of the pattern whose notes cannot be read: what only they claim is not known."""
+    """The faults of run records of the pattern whose notes cannot be read: windows that only they claim are not
+    known."""
 
     def checks(self) -> list[Check]:
         """A check for each unrecorded publication and damaged record, for the record of the run that sees it."""
@@ -199,7 +200,7 @@ def _table_unnamed(spark: SparkSession, path: str) -> Callable[[datetime | None]
 
 
 def _alterations(spark: SparkSession, path: str, commits: Sequence[Commit]) -> list[Alteration]:
-    """What other programs have changed: commits without a note of ours that change rows, as far as the log tells."""
+    """The changes by other programs: commits without a note of ours that change rows, as far as the log tells."""
     alterations, there = [], {commit.version for commit in commits}
     for commit in commits:
         ours = Note.of_commit(commit.note) is not None
@@ -220,8 +221,8 @@ def _recorded(
     publications: Publications | None = None,
 ) -> list[Recorded]:
     """The records of publications to the results table whose id is `table`, which has `commits`. Records of a table
-    that was dropped, and made anew under the same name, say nothing of this one; where they do not say which it was, it
-    was not this one if that has been made later."""
+    that was dropped, and created again under the same name, say nothing of this one; where they do not say which it
+    was, it was not this one if that has been made later."""
     records, created = (publications or Publications(spark, warehouse, [name])).of(name), None
     before = {*publishers(commits, warehouse.table_of(name))} - {name, warehouse.table_of(name)}
     if before:  # it was renamed more than once

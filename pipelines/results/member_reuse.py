@@ -2,8 +2,8 @@
 
 A commit to a family's results notes its form (the pattern without its rows) and a hash of each member. A member is left
 alone where the newest commits that made the run's windows read the same version by the same contract, are of the same
-form, and had the member. Its published rows are staged again as they are, beside those that are computed, so that a
-publication is what it is for any pattern: the rows of the windows, which replace those that are there.
+form, and had the member. Its published rows are staged again as they are, together with those that are computed, so
+that a publication is what it is for any pattern: the rows of the windows, which replace the published ones.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from cep_core.sharing.family import FamilyPlan
 from pipelines.check import Check
 from pipelines.delta.tables import read_at
 from pipelines.error_text import plural
-from pipelines.results.family_notes import members_of
 from pipelines.results.ledger import Ledger
 from pipelines.results.notes import Note
 from pipelines.results.owned_rows import Place
 from pipelines.results.provenance import PLAN_HASH
 from pipelines.results.publication import conjunction
-from pipelines.results.reuse import MEMBERS, publications
+from pipelines.results.reuse import MEMBERS, members_of, publications
 from pipelines.results.row_versions import stale_rows
 from pipelines.results.staging import Staged, read_staged, staged_folder
 from pipelines.results.windows import Pieces
@@ -116,7 +115,8 @@ def _members_in(note: Note) -> set[str]:
 
 
 def _same(run: Run, note: Note, version: int, source_table: str | None) -> bool:
-    """Whether what a note speaks of is of this form and this version. Who asks for the same again gets it computed."""
+    """Whether what a note speaks of is of this form and this version. A run that asks for the same plan again computes
+    it."""
     plan = run.plan
     return (
         isinstance(plan, FamilyPlan)

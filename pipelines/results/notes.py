@@ -1,5 +1,5 @@
-"""What a publication says of itself, in the metadata of its commit and in the run record. The form is stored data: each
-version reads what all earlier ones have written."""
+"""The note of a publication, in the metadata of its commit and in the run record. The form is stored data: each version
+reads what all earlier ones have written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Slice = tuple[int, int]
 
 
 class Grid(NamedTuple):
-    """How the windows of a plan lie in the results' time `column`, microseconds: the slice of window j begins at
+    """The places of a plan's windows in the results' time `column`, microseconds: the slice of window j begins at
     `origin` + j * `slide`, where that of window j - 1 ends, and the window itself ends `lead` after that. `within`: no
     row lasts longer; None where it is not recorded."""
 
@@ -24,7 +24,7 @@ class Grid(NamedTuple):
 
 
 class Author(NamedTuple):
-    """Who has made a commit: a `stage` of a run; `number`: the commit's place among the publications of the table."""
+    """The author of a commit: a `stage` of a run; `number`: the commit's place among the publications of the table."""
 
     run_id: str
     stage: str
@@ -51,7 +51,8 @@ class Members:
 
 @dataclass(frozen=True)
 class Note:
-    """What the results answer for after a publication, or after a revision that found nothing to change (`quiet`).
+    """The windows that the results answer for after a publication, or after a revision that found nothing to change
+    (`quiet`).
 
     `plan_hash`: of the pattern's form; `owned`: slices that show `source_version`; `withheld`: slices that were asked
     for and held back, None of a revision, which holds none back; `unique`: whether no row of theirs repeats a key;

@@ -2,8 +2,8 @@
 
 A publication is one Delta commit. It carries a note (`userMetadata`) and a number in line, that of a transaction of
 Delta's (`pipelines.delta.commits.in_line`): of two publications with the same number only one is committed, and the
-other sees that its commit is not there. Its rows come in one of four ways: Spark appends them, Spark replaces those of
-some windows by MERGE, Spark applies a difference by MERGE, or Delta commits files that this process has written.
+other sees that its commit does not exist. Its rows come in one of four ways: Spark appends them, Spark replaces those
+of some windows by MERGE, Spark applies a difference by MERGE, or Delta commits files that this process has written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 @dataclass(frozen=True)
 class Publication:
     """One commit to the results of `run`'s pattern. `note`: with the publication's `number` in line; `session`: one
-    that nobody else uses, because Delta takes the note and the number from there.
+    that no other code uses, because Delta takes the note and the number from there.
 
     Each method makes the commit, and returns None where another publication came first. They raise CONFLICTS."""
 
@@ -56,8 +56,8 @@ class Publication:
         return self.run.warehouse.results(self.run.name)
 
     def append(self, rows: DataFrame) -> Commit | None:
-        """What `replace` does where the windows have no rows yet, in a third of the time. The number in line shows
-        whether some have come since."""
+        """Does the same as `replace` where the windows have no rows yet, in a third of the time. The number in line
+        shows whether some have come since."""
         have = {same_name(name) for name in rows.columns}
         values = [
             (sf.col(quoted(field.name)) if same_name(field.name) in have else sf.lit(None))
@@ -88,12 +88,12 @@ class Publication:
         self, difference: DataFrame, counts: Mapping[str, int], by: Sequence[str], near: tuple[str, int, int]
     ) -> Commit | None:
         """Does with each row of `difference` what its `OPERATION` says. `counts`: rows by operation; `by`: the columns
-        of `identity`; `near`: (column, first, last) where the rows lie and lay, microseconds, both ends included."""
+        of `identity`; `near`: (column, first, last) where the rows are and were, microseconds, both ends included."""
         column, first, last = near
         bounds = [sf.timestamp_micros(sf.lit(moment)) for moment in (first, last)]
         values = quoted_values({name: side("s", name) for name in self._results().columns})
         operation = side("s", OPERATION)
-        # What is inserted is no row that is there, even where one with the same identity is deleted.
+        # What is inserted is no row that exists, even where one with the same identity is deleted.
         merge = self._merge(difference, by, side("t", column).between(*bounds) & (operation != INSERT))
         if counts[DELETE]:
             merge = merge.whenMatchedDelete(condition=operation == DELETE)

@@ -153,7 +153,7 @@ def _rows_of_members(plan: FamilyPlan, counts: Iterable[tuple[Any, ...]]) -> int
 
 
 def mask(rows: pa.Table, plan: AnyPlan, selection: Selection) -> Any:
-    """Which of `rows` the groups and times of `selection` mean: Booleans, not NULL."""
+    """For each of `rows` whether it has the groups and times of `selection`: Booleans, not NULL."""
     tests = [_equal(rows[name], value) for name, value in selection.groups.items()]
     time = rows[time_of(plan)].cast(pa.int64())
     if selection.start is not None:
@@ -177,7 +177,7 @@ def _greatest(rows: pa.Table, rank: str, key: Sequence[str], limit: int | None) 
     """`limit` rows, by `rank` descending (NULL last), then by `key` ascending (NULL first), as Spark orders them."""
     if limit is not None and rows.num_rows > limit:
         ranked = rows.filter(pc.is_valid(rows[rank]))
-        if ranked.num_rows >= limit:  # the others are no candidates, and Python need not order them
+        if ranked.num_rows >= limit:  # the others are no candidates, and Python does not have to order them
             order = pc.SelectKOptions(limit, [(rank, "descending")])
             least = pc.min(ranked[rank].take(pc.select_k_unstable(ranked.select([rank]), options=order)))
             rows = ranked.filter(pc.greater_equal(ranked[rank], least))
@@ -220,7 +220,7 @@ def _current_hashes(plan: AnyPlan, first: int | None, last: int | None) -> set[s
 
 
 def conditions(plan: AnyPlan, selection: Selection) -> list[Column]:
-    """What Spark asks of each row that the groups and times of `selection` mean."""
+    """Spark's conditions on rows with the groups and times of `selection`."""
     tests = [column(name).eqNullSafe(_literal(plan, name, value)) for name, value in selection.groups.items()]
     time = sf.unix_micros(column(time_of(plan)))
     if selection.start is not None:

@@ -1,4 +1,4 @@
-"""Removing what a pattern has published, so that its next run starts anew.
+"""Removing what a pattern has published, so that its next run starts from nothing.
 
 The results table goes as a whole, with its history and its change feed. Sources, quarantine and run records stay; the
 records claim nothing any more, as the table that they speak of is gone: the next run makes another one.
@@ -19,14 +19,14 @@ from pipelines.spark.jvm import DELTA_LOG, java_class
 
 @dataclass(frozen=True)
 class Published:
-    """What is lost by a reset: rows of the newest version, and how many versions there are."""
+    """The loss by a reset: rows of the newest version, and how many versions there are."""
 
     rows: int
     versions: int
 
 
 def published(spark: SparkSession, path: str) -> Published | None:
-    """What `reset` would remove; None where nothing is published."""
+    """The rows and versions that `reset` would remove; None where nothing is published."""
     if not exists(spark, path):
         return None
     return Published(spark.read.format("delta").load(path).count(), latest_version(spark, path) + 1)
@@ -35,8 +35,8 @@ def published(spark: SparkSession, path: str) -> Published | None:
 def reset(spark: SparkSession, warehouse: Warehouse, name: str, path: str) -> None:
     """Removes the table `name`, such as `results/rising`, at `path`.
 
-    It is moved below the staged rows first, so that no half of a table is left where one is looked for; what a reset
-    that was killed leaves there, `maintain` removes. Raises BusyTableError where it cannot be moved; of a table on this
+    It is moved below the staged rows first, so that no half of a table is left where one is looked for; `maintain`
+    removes what a killed reset leaves there. Raises BusyTableError where it cannot be moved; of a table on this
     machine's disk OSError, which says why.
     """
     files, folder = folder_of(spark, path)
@@ -51,7 +51,7 @@ def reset(spark: SparkSession, warehouse: Warehouse, name: str, path: str) -> No
 
 
 def _moved_here(spark: SparkSession, path: str, target: str) -> bool:
-    """Whether both lie on one disk of this machine, and the folder has been moved. Raises OSError. Hadoop does not say
+    """Whether both are on one disk of this machine, and the folder has been moved. Raises OSError. Hadoop does not say
     why it moves nothing, and may copy half a table."""
     folder, removed = on_disk(spark, path), on_disk(spark, target)
     if folder is None or removed is None:

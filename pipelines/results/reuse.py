@@ -1,4 +1,4 @@
-"""Dynamic patterns: where only a part of time is touched by a change, only its windows are computed anew.
+"""Dynamic patterns: where only a part of time is touched by a change, only its windows are computed again.
 
 A plan says by which hash its results are known from window to window (`AnyPlan.stretches`); an arc of an automaton that
 lives elsewhere is no part of it. A commit to the results notes the hashes of the windows that it made. A window is
@@ -8,6 +8,7 @@ one, had the same hash there.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,13 +19,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType
 
 from cep_core import AnyPlan
-from cep_core.sharing.family import row_hash, row_stretches
+from cep_core.patterns.parameters import Row
+from cep_core.sharing.family import FamilyPlan, row_hash, row_stretches
 from pipelines.check import Check
 from pipelines.error_text import plural
 from pipelines.results.coverage import grid_of, numbered_alike
-from pipelines.results.family_notes import noted_members
 from pipelines.results.ledger import Ledger
-from pipelines.results.notes import Note, Work
+from pipelines.results.notes import Members, Note, Work
 from pipelines.results.row_versions import stale_rows
 from pipelines.results.windows import Pieces
 from pipelines.runs.basis import Basis
@@ -36,10 +37,12 @@ MEMBERS = "members_changed"
 """The check in a step's record that says how many members of a family were not computed again."""
 CHECK = "windows_changed"
 """The check in a step's record that says how many windows of the run were not computed again."""
+MOST_NOTED = 10_000
+"""Members of a family that a commit notes; the rows of a larger one are all computed again after an edit."""
 
 
 def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | None, work: Work) -> Note:
-    """What a publication notes of the windows that it has `shown` on a basis, in unbroken stretches. `work`: which of
+    """The note of a publication on the windows that it has `shown` on a basis, in unbroken stretches. `work`: which of
     them it has computed."""
     stretches = [stretch for windows in shown if windows for stretch in run.plan.stretches(windows)]
     own = run.warehouse.table_of(run.name) == run.name
@@ -59,11 +62,25 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
     )
 
 
+def noted_members(plan: AnyPlan) -> Members | None:
+    """The note of a commit about a family's members; None for other plans."""
+    if not isinstance(plan, FamilyPlan):
+        return None
+    known = members_of(plan)
+    return Members(plan.form, tuple(sorted(known)) if len(known) <= MOST_NOTED else None)
+
+
+def members_of(plan: FamilyPlan) -> dict[str, Row]:
+    """The rows of a family by hash."""
+    hashes = (hashlib.sha256(key.encode()).hexdigest()[:16] for key in plan.parameters.keys)
+    return dict(zip(hashes, plan.parameters.rows, strict=True))
+
+
 def changed(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None) -> range:
     """The windows of the run that are to be computed: all between the first and the last that the results do not hold
     already. `version`: of the source, of the table `source_table`. `notes`: as of `ledger.notes`, the newest first;
-    what a quiet one says holds beside what the commit before it says. Rows of a version of the
-    code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.made`)."""
+    a quiet one adds to the note of the commit before it. Rows of a version of the
+    code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.row_versions`)."""
     windows, spoken = run.windows, list(publications(run.plan, notes))
     if not windows:
         return windows

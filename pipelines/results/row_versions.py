@@ -39,7 +39,7 @@ class RowVersions:
 
 
 def work_of_run(plan: AnyPlan, windows: range, *, partly: bool = False) -> Work:
-    """What a run notes, which computed `windows` whole; `partly`: some of their rows."""
+    """The note of a run that computed `windows` whole; `partly`: some of their rows."""
     slices = (slice_of(plan, windows[0], windows[-1]),) if windows else ()
     versions = {**versions_of(plan), PUBLICATION: PUBLICATION_VERSION}
     return Work(versions, (), slices) if partly else Work(versions, slices)
@@ -49,7 +49,7 @@ def row_versions(
     plan: AnyPlan, claims: Iterable[Claim], alterations: Iterable[Alteration] = ()
 ) -> tuple[RowVersions, ...]:
     """The claims and alterations folded, in windows of `plan`; disjoint and in order. Rows that other programs have
-    changed are not told apart: all published windows are computed anew then."""
+    changed cannot be identified: all published windows are then computed again."""
 
     def claimed(pieces: tuple[RowVersions, ...], claim: Claim) -> tuple[RowVersions, ...]:
         for stretch, paint in _steps(plan, claim):

@@ -1,7 +1,7 @@
 """The good events of a pinned version of a source: as Spark reads them, or as files that the workers read by
 themselves; those that one run needs, or what several runs need together.
 
-The split of check_source is made again, as far as it can differ from all rows: where it has set none apart, in the
+The split of check_source is made again, as far as it can differ from all rows: where it has quarantined none, in the
 same version, range and contract, every row is good; where it has found no duplicates, they are not looked for. A row is
 good or not whichever range is asked for (`pipelines.quality.quarantine`), so a wider range is split as its parts are.
 """
@@ -36,8 +36,8 @@ REPEATED = "repeated_rows"
 
 @dataclass(frozen=True)
 class SourceEvents:
-    """What `reading` needs of the time range `span` of a source, at `version`. `clean`: no row of the range was set
-    apart; `repeated`: some rows there repeat a key. `run`: one of those that read it."""
+    """The events that `reading` needs of the time range `span` of a source, at `version`. `clean`: no row of the range
+    was quarantined; `repeated`: some rows there repeat a key. `run`: one of those that read it."""
 
     run: Run
     reading: Reading
@@ -86,8 +86,8 @@ class SourceEvents:
             return typed(contract, reading.schema.event_type, rows)
 
     def files(self) -> Files | None:
-        """The files with those rows, where every row is good and the workers can read them by themselves: all columns
-        are there."""
+        """The files with those rows, where every row is good and the workers can read them by themselves: no column is
+        missing."""
         contract, reading = self.run.contract, self.reading
         if not self.clean or (contract.made_id and reading.schema.event_id in reading.columns):
             return None

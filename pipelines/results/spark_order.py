@@ -14,8 +14,8 @@ from pipelines.errors import LocalUnsupportedError
 
 
 def comparable(value: Any) -> tuple[Any, ...]:
-    """What Python orders, and finds equal, as Spark does with `value` (`ORDER BY`, `<=>`): NULL is the least and equals
-    itself, so does NaN, the greatest of the numbers; -0.0 is 0.0. Hashable."""
+    """A key that Python orders, and finds equal, as Spark does with `value` (`ORDER BY`, `<=>`): NULL is the least and
+    equals itself, so does NaN, the greatest of the numbers; -0.0 is 0.0. Hashable."""
     if value is None:
         return (0,)
     if isinstance(value, float) and math.isnan(value):

@@ -41,8 +41,8 @@ class StagedRows:
 
 
 def staged_rows(run: Run, number: int, recorded: int, contract: Contract, most: int) -> StagedRows:
-    """What the attempt `number` has staged, `recorded` rows. Raises LocalUnsupportedError where they are more than
-    `most`, or elsewhere."""
+    """The rows that the attempt `number` has staged, `recorded` in number. Raises LocalUnsupportedError where they are
+    more than `most`, or elsewhere."""
     if recorded > most:
         together = limits.CHECKED - most + recorded
         raise LocalUnsupportedError(f"{together:,} staged rows of the run's patterns, more than {limits.CHECKED:,}")

@@ -1,8 +1,8 @@
 """Where results wait to be checked and published: the rows of one attempt, as Parquet files in a folder of their own.
 
-The folder's name is drawn by lot and told in the run record, so what a record names was written whole, by one attempt,
-and does not change: that is all the pinning that a check and a publication need, and a table with a log of its own
-would take three times as long to make. Folders of attempts that were killed are named by no record.
+The folder's name is random and stored in the run record. So a folder that a record names was written completely, by one
+attempt, and does not change. A check and a publication need no other pinning, and a table with a log of its own would
+take three times as long to make. Folders of attempts that were killed are named by no record.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LEFT = pa.schema(
     {"number": pa.int64(), "file": pa.string(), "rows": pa.int64()}
     | {name: pa.string() for name in ("code", "message", "hint", "trace")}
 )
-"""What a worker tells of a member: a file with rows of it, or its error; the `trace` of one that no user can mend."""
+"""A worker's answer for a member: a file with rows of it, or its error; the `trace` of one that no user can fix."""
 HELD = 1 << 27
 """Bytes of result rows that a worker holds before it writes them."""
 HIDDEN = "_"
@@ -80,8 +80,8 @@ def leave_staged(
     the workers are processes of this machine: each writes files of its own, as columns. Spark would make rows of them,
     and columns again, for a third of the step's time. None where the warehouse is not on this machine's disk.
 
-    A run whose rows have an error has it in their place. What a worker that fails has written, or one whose work Spark
-    does again, stays hidden from who reads; so does what was written for a run that has an error."""
+    A run whose rows have an error has it in their place. Files of a worker that fails, or whose work Spark does again,
+    stay hidden from readers; so do those that were written for a run that has an error."""
     attempts = _Attempts.of(runs, source_version)
     if attempts is None:
         return None
@@ -198,7 +198,7 @@ def _told_of(error: TrendlakeError) -> dict[str, str | None]:
 
 
 def _error(row: Mapping[str, Any]) -> Exception:
-    """The error that a row of `LEFT` tells of, as it would be raised here."""
+    """The error that a row of `LEFT` describes, as it would be raised here."""
     if row["trace"]:
         return RuntimeError(f"a worker failed: {row['trace']}")
     return coded(row["code"], row["message"], row["hint"])
@@ -212,9 +212,9 @@ def with_origin(run: Run, results: pa.Table, source_version: int) -> pa.Table:
 
 @dataclass(frozen=True)
 class Origin:
-    """What stands beside result rows of a run. It can be sent to workers. `schema`: of the rows with their origin;
-    `owner`: the number of the column that says by which of the `hashes` a row is known: by its time, or by its value
-    where `by_value` has a hash for each."""
+    """The origin of result rows of a run, for the columns that name it. It can be sent to workers. `schema`: of the
+    rows with their origin; `owner`: the number of the column that says by which of the `hashes` a row is known: by its
+    time, or by its value where `by_value` has a hash for each."""
 
     schema: pa.Schema
     owner: int

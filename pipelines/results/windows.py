@@ -16,7 +16,7 @@ from pipelines.results.coverage import first_owned
 from pipelines.spark.columns import column
 
 MOST = 64
-"""Stretches of time a condition names; more are joined to fewer, over what lies between."""
+"""Stretches of time a condition names; more are joined to fewer, over the time between them."""
 
 
 Stretch = tuple[int, int]
@@ -40,12 +40,12 @@ def floor_div(value: Column, divisor: int) -> Column:
 
 
 def within(window: Column, stretches: Sequence[Stretch]) -> Column:
-    """Whether a window lies in one of the stretches."""
+    """Whether a window is in one of the stretches."""
     return reduce(lambda a, b: a | b, [window.between(*stretch) for stretch in stretches], sf.lit(False))
 
 
 def united(ranges: Iterable[Stretch], *, last: bool = False) -> list[Stretch]:
-    """Half-open ranges in order, those that touch made one; with `last`, told by their first and last."""
+    """Half-open ranges in order, those that touch made one; with `last`, given by their first and last."""
     merged: list[Stretch] = []
     for start, end in sorted(ranges):
         if merged and start <= merged[-1][1]:
@@ -75,7 +75,7 @@ class Pieces:
         return max(0, len(self.edges) - 1)
 
     def inside(self, first: int, last: int) -> slice:
-        """The pieces that lie in a stretch of those that the windows were cut at."""
+        """The pieces in a stretch of those that the windows were cut at."""
         return slice(*(min(bisect_left(self.edges, end), len(self)) for end in (first, last + 1)))
 
     def windows(self, first: int, last: int) -> range:

@@ -1,8 +1,10 @@
-"""Whom changed events touch: pairs of a unit of the work and a window, and the reading and keeping of those only.
+"""The parts that changed events touch: pairs of a unit of the work and a window, and the reading and keeping of those
+only.
 
 Exact by what a plan promises: the rows of a window depend on the events in it, and events that differ on `unit_key`
-share no result row, be they events of a NOT or not: a NOT whose events need not agree on a column leaves that column
-out of `unit_key`. A column that the results do not show cannot be told of a published row: then a unit is coarser.
+share no result row, be they events of a NOT or not: a NOT whose events do not have to agree on a column leaves that
+column out of `unit_key`. The value of a column that the results do not show is unknown for a published row: then a unit
+is coarser.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class Affected:
         return start, min(windows.end(affected[-1]), END)
 
     def events(self) -> Column:
-        """Whether a row's time lies in the windows, or in what `MOST` leaves between them; never NULL."""
+        """Whether a row's time is in the windows, or between windows that `MOST` joined; never NULL."""
         time, windows = column(self.plan.schema.event_time), self.plan.windows
         ends = united([(max(windows.start(first), BEGINNING), windows.end(last)) for first, last in self.stretches])
         inside = [
@@ -128,8 +130,8 @@ def touched_by(
 
 
 def work_of_revision(plan: AnyPlan, affected: Affected, *, local: bool) -> Work:
-    """What a revision notes, which computed what `found` names. Where it computed some groups of a window, or there are
-    too many stretches to name, it notes that a part was computed: too little is claimed then, never too much."""
+    """The note of a revision that computed the pairs of `affected`. Where it computed some groups of a window, or there
+    are too many stretches to name, it notes that a part was computed: too little is claimed then, never too much."""
     whole = not local and not shown_unit(plan)
     computed = affected.stretches if whole else affected.whole
     in_part: Sequence[Stretch] = () if whole else affected.touched

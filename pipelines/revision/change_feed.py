@@ -1,20 +1,20 @@
-"""What has changed in a source between two versions, as far as results can depend on it.
+"""The changes of a source between two versions, as far as results can depend on them.
 
-The change feed tells of a row as often as it was changed; what counts is the difference of the two versions as bags of
-rows: `NET` copies of a row came (or went, below 0). Of that, what results see are the good rows: one that was
-quarantined and is repaired comes, one that breaks the contract now goes, and where a key was there twice, what happens
-to one row decides about the others that share it.
+The change feed lists a row as often as it was changed. Only the difference of the two versions as bags of rows counts:
+`NET` copies of a row came (or went, below 0). Results see only the good rows of it. A row that was quarantined and is
+repaired comes; one that breaks the contract now goes; and where a key was repeated, the change of one row decides about
+the others that share the key.
 
 Exact: a row's verdict by rules of single rows depends on the row. By rules of uniqueness it depends on the rows that
 share its key; so the rows whose verdict can differ are those that share a key with a changed row, or with such a row
 by a later rule. All of them, of both versions, are judged again, and the difference of the good ones is the change.
 
 Mostly no key is repeated. Where that is known of the older version, and of one rule, only rows that came can repeat a
-key of another row: their keys are looked for in the newer version, a scan of one column, and where each is there once,
-a verdict depends on the row alone.
+key of another row: their keys are looked for in the newer version, a scan of one column, and where each occurs once, a
+verdict depends on the row alone.
 
-Where the results speak of several versions, the oldest is what is compared with, and a row that went and came again in
-between is one that has changed too, and so is each row that shares a key with it.
+Where the results speak of several versions, the oldest is compared. A row that went and came again in between has then
+changed too, and so has each row that shares a key with it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LOST = (
     "DELTA_NO_REPRODUCIBLE_HISTORY_FOUND",
     "FAILED_READ_FILE.FILE_NOT_EXIST",
 )
-"""What Delta says where the feed was off, or its files or versions are vacuumed."""
+"""Delta's errors where the feed was off, or its files or versions are vacuumed."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Changes:
     rows: int
     unique: bool
     persisted: tuple[DataFrame, ...]
-    """What is held in memory for them."""
+    """The DataFrames that are held in memory for them."""
 
     def good(self, columns: Sequence[str]) -> DataFrame:
         """Those of `every` that differ in `columns`."""
@@ -104,15 +104,16 @@ def feed(
 
 
 def lost(error: Exception) -> str | None:
-    """What Delta says that is no longer there; None for any other error."""
+    """Delta's name for an error by which the feed is no longer available; None for any other error."""
     return next((name for name in LOST if name in str(error)), None)
 
 
 def changes(
     spark: SparkSession, path: str, contract: Contract, after: int, upto: int, *, settled: bool, unique: bool
 ) -> Changes | NoFeed:
-    """What has come and gone in the source between two versions, split by its contract. `settled`: all results speak of
-    version `after`, none of a newer one. `unique`: in the versions they speak of none of their rows repeated a key."""
+    """The rows that came and went in the source between two versions, split by its contract. `settled`: all results
+    speak of version `after`, none of a newer one. `unique`: in the versions they speak of none of their rows repeated a
+    key."""
     keyed = unique_rules(contract.rules)
     # Of rows that share a key the first in the order of all columns stays, so then all columns count.
     names = None if keyed else [item.name for item in contract.columns]
@@ -188,7 +189,7 @@ def _judged_anew(source: DataFrame, net: DataFrame, contract: Contract) -> DataF
 
 
 def _repeated(rows: DataFrame, times: Column) -> DataFrame:
-    """Each row as many times as it is there; without the count."""
+    """Each row as many times as its count says; without the count."""
     counted = rows.withColumn(COPIES, times).where(sf.col(COPIES) > 0)
     more = counted.withColumn(COPIES, sf.explode(sf.sequence(sf.lit(1), sf.col(COPIES).cast("int"))))
     return more.drop(COPIES, NET)

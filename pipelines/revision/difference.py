@@ -45,8 +45,8 @@ ROWS = "__trendlake_rows"
 @dataclass(frozen=True)
 class Difference:
     """The rows that differ with their `OPERATION`, kept in memory: read from pinned versions only, they are the same
-    however often Spark makes them. `low` to `high` (microseconds) is where in the results' time column they lie, and
-    lay. Who asks for it closes it."""
+    however often Spark makes them. `low` to `high` (microseconds) is the range of the results' time column in which
+    they are and were. The caller closes it."""
 
     run: Run
     plan: AnyPlan

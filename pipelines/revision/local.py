@@ -1,10 +1,10 @@
-"""A small revision in this process: it reads what the feed tells, the touched windows' events and rows, runs the
-kernels, judges what they give and writes it; only the commit is Delta's.
+"""A small revision in this process: it reads the change feed and the touched windows' events and rows, runs the
+kernels, checks their rows and writes them; only the commit is Delta's.
 
-Of a few thousand changed events Spark takes seconds to plan its sixty jobs, and a tenth of one to do them. What is made
-here is what the jobs would have made: the touched windows are computed whole, for every unit, and what is there already
-makes no difference. Where a key may be repeated, two whole versions of the source are judged and compared
-(`pipelines.revision.local_changes`), if it is small. Where there is more to hold than a worker would be given,
+Of a few thousand changed events Spark takes seconds to plan its sixty jobs, and a tenth of one to do them. The rows
+made here are those that the jobs would have made: the touched windows are computed whole, for every unit, and rows that
+are published already make no difference. Where a key may be repeated, two whole versions of the source are judged and
+compared (`pipelines.revision.local_changes`), if it is small. Where there is more to hold than a worker would be given,
 `local_revision` says why, and Spark computes the revision.
 """
 
@@ -109,7 +109,7 @@ class LocalRevision:
 
 
 def local_revision(run: Run, task: Task, results_version: int, changes: SourceChanges | None = None) -> LocalRevision:
-    """What a revision would publish. Writes nothing. `changes`: of revisions that read the same source. Raises
+    """The rows that a revision would publish. Writes nothing. `changes`: of revisions that read the same source. Raises
     LocalUnsupportedError where this process does not compute it."""
     with local_errors():
         return _local_revision(run, task, results_version, changes or SourceChanges())
@@ -225,7 +225,7 @@ def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple
 
 
 def _computed(run: Run, good: pa.Table, affected: Affected, slices: Sequence[Stretch]) -> pa.Table:
-    """The rows of the touched windows, whose good events lie in `slices`, of all units."""
+    """The rows of the touched windows, whose good events are in `slices`, of all units."""
     plan, contract = run.plan, run.contract
     events = _needed(plan, contract, good)
     try:

@@ -1,4 +1,5 @@
-"""What has changed in a source between two versions, in this process: as `pipelines.revision.change_feed` says it.
+"""The changes of a source between two versions, found in this process: the same as those of
+`pipelines.revision.change_feed`.
 
 Where no key is repeated the change feed tells all: each row is judged alone. Where one may be, a row that comes or goes
 decides about others, and both versions are read and judged whole: they are small, or Spark does it.
@@ -41,7 +42,7 @@ class LocalChanges:
     did, the contract's columns and `NET`; the `bad` ones, whole, that break the contract now and did not before, with
     `REASONS`, counted in `broken`. `source_rows`: all of it, known wherever some of these are lost. `unique`: whether
     none of the rows in the published windows repeats a key in the newer version. `every`: all good rows of it; None
-    where keys need not be looked at to know which these are."""
+    where these are known without reading keys."""
 
     source: TableHere
     source_rows: int
@@ -54,8 +55,8 @@ class LocalChanges:
 
 
 def local_changes(run: Run, task: Task, most: int) -> LocalChanges:
-    """What came and went since version `task.after`. Raises LocalUnsupportedError, also where more than `most` rows are
-    to be held."""
+    """The rows that came and went since version `task.after`. Raises LocalUnsupportedError, also where more than `most`
+    rows are to be held."""
     contract, path = run.contract, run.warehouse.source(run.contract.name)
     source = table_here(run.spark, path, task.version)
     if contract.documents is not None:
@@ -95,7 +96,7 @@ def _bad(rows: pa.Table, parted: Split, contract: Contract) -> pa.Table:
 
 
 def _difference(now: pa.Table, then: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The rows of which one bag has more than the other, with `NET`. Raises LocalUnsupportedError."""
+    """The rows whose counts in the two bags differ, with `NET`. Raises LocalUnsupportedError."""
     bags = [rows.append_column(NET, repeated(sign, rows.num_rows)) for rows, sign in ((now, 1), (then, -1))]
     return summed(pa.concat_tables(bags), tuple(names))
 

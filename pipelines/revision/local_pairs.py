@@ -1,7 +1,7 @@
 """The rows of a pattern that hold a changed event, where a row is of two events: all others stay as they are.
 
-The changed events are read as they are now, with the events that may be in a row with one of them: few, of all that
-lie within reach in time. The rows of both are computed, and those that hold a changed event are what the results should
+The changed events are read as they are now, with the events that may be in a row with one of them: few, of all that are
+within reach in time. The rows of both are computed, and those that hold a changed event are what the results should
 have of them. So the published rows with the id of a changed event, as it was or as it is, are the only ones that can
 differ. Exact where an id is known to be of one event: else a row could hold an event of a changed one's id that has not
 changed.

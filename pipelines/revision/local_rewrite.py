@@ -47,7 +47,7 @@ class Published:
 
     @classmethod
     def of(cls, table: TableHere, time: str, slices: Slices, most: int, chosen: Chosen | None = None) -> Published:
-        """The rows whose `time` lies in `slices`, of those with `chosen` the ones it is true of. Raises
+        """The rows whose `time` is in `slices`; with `chosen`, those of them for which it is true. Raises
         LocalUnsupportedError where the rows in `slices` are more than `most`."""
         table = table.near_time(time, slices)
         parts = _parts(table, most, lambda file, left: file.rows(table.schema.names, time, slices, left))
@@ -73,7 +73,7 @@ class Published:
         return cls(table, time, parts, sum(part.num_rows for part in parts), owned.arrow)
 
     def among(self, rows: pa.Table) -> Bools:
-        """Which of the table's `rows` are these."""
+        """For each of the table's `rows` whether it is one of these."""
         return numbers(self.chosen(rows).combine_chunks())
 
     @property
@@ -82,7 +82,7 @@ class Published:
 
 
 def _parts(table: TableHere, most: int, read: Callable[[TableHere, int], pa.Table]) -> tuple[pa.Table, ...]:
-    """What `read` gives of each file, which is given how many rows may be left."""
+    """The rows that `read` gives for each file; its argument is how many rows may still be read."""
     parts: list[pa.Table] = []
     for file in table.files:
         parts.append(read(table.part([file]), most - sum(part.num_rows for part in parts)))

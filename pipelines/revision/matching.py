@@ -1,4 +1,4 @@
-"""Which of the source's changed rows a pattern may match: it is computed again for those only."""
+"""The changed rows of the source that a pattern may match: it is computed again for those only."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _events(seen: pa.Table, event_type: str, contract: Contract) -> pa.Table:
 def summed(rows: pa.Table, names: tuple[str, ...]) -> pa.Table:
     """The bag of rows over the columns `names`, each once, with `NET`, without what cancels out; -0.0 is 0.0, as to
     Spark. Raises LocalUnsupportedError."""
-    with local_errors():  # lists cannot be told apart
+    with local_errors():  # lists cannot be compared
         codes = exact_codes(rows, names)
     size = int(codes.max(initial=-1)) + 1
     net, first = np.zeros(size, np.int64), np.full(size, rows.num_rows, np.int64)

@@ -1,4 +1,4 @@
-"""What is not as it should be with the published results of a pattern, and the command that repairs it."""
+"""The faults of the published results of a pattern, each with the command that repairs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the step `revise` asks of a revision, wherever it is computed."""
+"""The interface of a revision for the step `revise`, wherever it is computed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Revision(Protocol):
 
 
 def quarantine_key(run: Run, task: Task) -> str:
-    """Everything that decides, beside the run and its version, which rows a revision sets apart."""
+    """The facts, in addition to the run and its version, that decide which rows a revision quarantines."""
     return f"revise {task.after} {run.contract.fingerprint} {task.source_table}"
 
 

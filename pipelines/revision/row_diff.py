@@ -1,4 +1,4 @@
-"""Two tables of rows, told apart by their key: which came, which went, which are other ones now."""
+"""Two tables of rows, compared by their key: which came, which went, which are other ones now."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _told(parts: Sequence[tuple[pa.Table, str]], column: str) -> pa.Table:
 def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
     """Raises LocalUnsupportedError where two rows of `new` have one key."""
     both = pa.concat_tables([old, new])
-    with local_errors():  # lists as keys cannot be told apart
+    with local_errors():  # lists as keys cannot be compared
         codes = exact_codes(both, key)
     of_old, of_new, keys = codes[: old.num_rows], codes[old.num_rows :], int(codes.max(initial=-1)) + 1
     single = np.bincount(of_old, minlength=keys) == 1

@@ -1,4 +1,4 @@
-"""What a revision has to do, by what is published and what the source's newest version is."""
+"""The work of a revision, by the published windows and the source's newest version."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ BACKFILLS = 3
 
 @dataclass(frozen=True)
 class Task:
-    """What a revision has to do: `published` windows, stretches, that show versions from `after` on, all that one where
-    it is `settled`; those `due`, which were held back and may be published now. `version`: the newest of the source,
+    """The work of a revision: `published` windows, stretches, that show versions from `after` on, all that one where it
+    is `settled`; those `due`, which were held back and may be published now. `version`: the newest of the source,
     of the table `source_table`. `unique`: none of the rows in the published windows repeats a key. `reason` says why
-    change cannot be told by the feed, where it cannot."""
+    the feed cannot show the change, where it cannot."""
 
     version: int
     source_table: str | None
@@ -46,7 +46,7 @@ class Task:
         return tuple(united([(first, last + 1) for first, last in (*self.published, *self.due)], last=True))
 
     def basis(self, run: Run, computed: range | None = None) -> Basis:
-        """What the revision is based on; `computed`: from the first to the last of the windows that it computes."""
+        """The basis of the revision; `computed`: from the first to the last of the windows that it computes."""
         stretches = self.windows
         return replace(
             run.basis(self.version, self.source_table),
@@ -110,8 +110,8 @@ def _incomparable(run: Run, published: Sequence[Segment], source: TableVersion) 
 
 
 def other_forms(plan: AnyPlan, segments: Sequence[Segment]) -> list[Stretch]:
-    """The windows that show, or were held back in, another form of the pattern than `plan`. What does not change
-    results (description, owner, schedule, tags) is no part of a form."""
+    """The windows that show, or were held back in, another form of the pattern than `plan`. Keys that do not change
+    results (description, owner, schedule, tags) are no part of a form."""
     return spans([segment for segment in segments if segment.plan_hash != plan.hash])
 
 
@@ -135,7 +135,7 @@ def stale_windows(run: Run, ledger: Ledger) -> str | None:
 
 
 def to_publish(run: Run, ledger: Ledger) -> str:
-    """What publishes windows in the pattern's present form, where none are."""
+    """The command that publishes windows in the pattern's present form, where none are."""
     commands = [command for _, command in _backfills_of_forms(run, ledger)] or [f"run {run.typed}"]
     return f"run {', then '.join(f'`trendlake {command}`' for command in commands)}"
 

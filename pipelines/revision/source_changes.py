@@ -1,4 +1,4 @@
-"""What revisions of several patterns read of their source, each once."""
+"""Reads of a source that revisions of several patterns share, each done once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NET = "__trendlake_net"
 
 
 class SourceChanges:
-    """What revisions of several patterns read of their source: each once, and with the same answer for all."""
+    """Reads of a source that revisions of several patterns share: each done once, with the same answer for all."""
 
     def __init__(self) -> None:
         self._known: dict[object, Any] = {}
         self._persisted: list[DataFrame] = []
 
     def once(self, key: object, read: Callable[[], T]) -> T:
-        """What `read` gave for `key` the first time; also the LocalUnsupportedError that it raised."""
+        """The result of `read` at the first call with this `key`; also the LocalUnsupportedError that it raised."""
         if key not in self._known:
             try:
                 self._known[key] = read()

@@ -77,7 +77,7 @@ class SparkRevision:
         record.checks.append(Check("revision", True, observed, "change feed", data=data))
 
     def _follow_changes(self, record: Record) -> NoFeed | None:
-        """What changed events affect; the reason if the change feed cannot say."""
+        """Finds the units and windows that changed events affect; the reason if the change feed cannot say."""
         run, task = self.run, self.task
         contract, path = run.contract, run.warehouse.source(run.contract.name)
         key = path, contract.fingerprint, task.after, task.version, task.settled, task.unique
@@ -167,7 +167,7 @@ class SparkRevision:
         self.unique = not repeats and (self.unique or everything)
 
     def _stage(self, hull: Run, events: DataFrame, rows: int) -> tuple[int, int]:
-        """As `write_staged`, of the affected windows' events, of which there are `rows` at most."""
+        """As `write_staged`, of the affected windows' events, `rows` at most."""
         if not rows:
             return stage_nothing(hull, self.task.version)
         time = min(hull.end_us, watermark_of(self.run, self.task.version)) if self.run.plan.waits else None

@@ -1,1 +1,1 @@
-"""What a contract's rules say of rows: Arrow in, truth values out, on every road."""
+"""A contract's rules applied to rows: Arrow in, truth values out, on every road."""

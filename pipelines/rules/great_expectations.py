@@ -48,8 +48,8 @@ def judge_without(table: pa.Table, rules: Sequence[Rule]) -> list[Check]:
 
 
 def truth_values(table: pa.Table, rules: Sequence[Rule], starts: Sequence[int]) -> dict[str, Bools]:
-    """Which rows of `table` keep each rule, by its name; a rule that counts rows is none of them. `starts`: where the
-    rows of each table begin that lie end to end in `table`, whose keys are compared with their own table's only."""
+    """Which rows of `table` keep each rule, by its name; a rule that counts rows is none of them. `table` is several
+    tables joined end to end, whose keys are compared within each table only; `starts`: where the rows of each begin."""
     return {
         rule.name: not_repeating(rule, table, starts) if rule.kind == "unique" else keep(rule, table)
         for rule in rules
@@ -179,7 +179,7 @@ def _judged(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], su
 
 
 def quiet_context() -> Any:
-    """A context of Great Expectations that keeps nothing, tells nobody, and shows no progress."""
+    """A context of Great Expectations that keeps nothing, sends nothing, and shows no progress."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig

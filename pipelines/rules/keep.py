@@ -1,10 +1,10 @@
 """Which rows keep a rule of single rows: the one meaning of a rule, in this process and in Spark's workers.
 
 A verdict depends on the row alone. A NULL keeps every rule but `not_null`, `not_missing` and `row`. Numbers are
-compared exactly, beside a double as doubles; a NaN is above every number. Conditions have the meaning of the pattern
-language (`cep_core.expressions.columnar`), but a NaN is not NULL where they ask; a row of which one cannot be computed,
-as a whole number would not fit 64 bits, breaks the rule. A text that is not UTF-8 is read with U+FFFD, but in a set its
-bytes are compared.
+compared exactly, but as doubles where one is a double; a NaN is above every number. Conditions have the meaning of the
+pattern language (`cep_core.expressions.columnar`), but a NaN is not NULL where they ask; a row for which a condition
+cannot be computed, as a whole number would not fit 64 bits, breaks the rule. A text that is not UTF-8 is read with
+U+FFFD, but in a set its bytes are compared.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ EXACT_DOUBLES = 1 << 53
 
 
 def keep(rule: Rule, rows: Rows) -> Bools:
-    """Which of `rows` keep a rule of single rows. Raises KeyError for a column that they do not have, ContractRuleError
-    for a rule that its column's type does not take."""
+    """For each of `rows` whether it keeps a rule of single rows. Raises KeyError for a column that they do not have,
+    ContractRuleError for a rule that its column's type does not take."""
     try:
         if rule.condition is not None:
             return _meeting(rule.condition, rows)
@@ -311,8 +311,8 @@ def _stored(node: s.Expr, arrays: dict[str, pa.Array]) -> dict[str, pa.Array]:
 
 
 def _as_doubles(parts: list[s.Expr], arrays: dict[str, pa.Array]) -> list[s.Expr]:
-    """`x < 9007199254740993` -> `x < 9007199254740992.0` beside a double: a whole number beyond 2^53 is a double there,
-    or no row could be compared."""
+    """`x < 9007199254740993` -> `x < 9007199254740992.0` where the other side is a double: a whole number beyond 2^53
+    is a double there, or no row could be compared."""
     if not any(_is_double(part, arrays) for part in parts):
         return parts
     return [

@@ -29,7 +29,7 @@ class Split:
     repeats: Int8s
 
     def with_reasons(self, contract: Contract, places: Int64s, rows: pa.Table) -> pa.Table:
-        """`rows`, which lie at `places` and break a rule of `contract`, with `REASONS`: all rules that each breaks, in
+        """`rows`, which are at `places` and break a rule of `contract`, with `REASONS`: all rules that each breaks, in
         words, and the first of them."""
         single = [(reason_of(rule), self.keeping[rule.name]) for rule in contract.rules if rule.name in self.keeping]
         reasons = [

@@ -1,4 +1,4 @@
-"""What the work of a stage is based on. Each stage's record and each publication's note say it.
+"""The basis of the work of a stage. Each stage's record and each publication's note hold it.
 
 A step that goes on from another's record compares all of it with what it is about to do itself (`differences`): rows
 that were computed or judged on another basis are not published under this one's name.
@@ -36,8 +36,8 @@ class Basis:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Basis:
-        """As `as_json` has it. Keys that a later version of Trendlake has added are passed over. Raises ValueError
-        where those are missing that every version writes."""
+        """As `as_json` has it. Keys that a later version of Trendlake has added are ignored. Raises ValueError where
+        those are missing that every version writes."""
         if not isinstance(stored.get("contract"), str) or not isinstance(stored.get("lateness"), int):
             raise ValueError("the contract's fingerprint and the allowed lateness were expected")
         values: dict[str, Any] = {item.name: stored.get(item.name) for item in fields(cls)}
@@ -47,7 +47,7 @@ class Basis:
 
 
 def differences(recorded: Basis, present: Basis) -> list[str]:
-    """What is not as it was, each a clause such as "the allowed lateness was 1 h and is 3 h". `computed` may differ."""
+    """The differences, each a clause such as "the allowed lateness was 1 h and is 3 h". `computed` may differ."""
     facts: tuple[tuple[str, Any, Any], ...] = (
         ("source's contract (fingerprint)", recorded.contract, present.contract),
         ("allowed lateness", _duration(recorded.lateness), _duration(present.lateness)),

@@ -18,7 +18,7 @@ CONTRACT_VERSION = 4
 LOCAL_VERSION = 2
 """Revisions computed in this process (`pipelines.revision.local`): they read, judge and compute without Spark."""
 REVISION_VERSION = 2
-"""Which windows and groups a revision computes anew, and which it leaves as they are."""
+"""Which windows and groups a revision computes again, and which it leaves as they are."""
 
 PUBLICATION_VERSION = 2
 """Which rows of earlier forms of a pattern a publication removes. Commits before version 2 do not record it."""

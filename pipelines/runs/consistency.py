@@ -3,7 +3,7 @@
 `strong`: once the watermark has passed its end, so that no event that keeps the contract's latency can change it;
 `middle`: when a run asks for it, and corrected by every revision; `weak`: when a run asks for it, and left at that.
 The watermark is the newest event time of a version of the source, less the contract's latency; events later than the
-commit of the version and `maxFuture` of the contract are passed over. It is a function of the version and the contract,
+commit of the version and `maxFuture` of the contract are ignored. It is a function of the version and the contract,
 whatever the clock says. (CEDR: Barga et al. 2007, section 2.)
 """
 
@@ -68,8 +68,8 @@ def limit_of(run: OfSource, version: int) -> int:
 
 
 def future_events(run: Run, version: int, times: pa.Array | None = None) -> Check:
-    """The check that counts the good rows of a version which the watermark passes over: how many, up to which time.
-    They stay in the source, and count in the windows they are in. `times`: those of all good rows, int64, microseconds,
+    """The check that counts the good rows of a version which the watermark ignores: how many, up to which time. They
+    stay in the source, and count in the windows they are in. `times`: those of all good rows, int64, microseconds,
     where they are known."""
     limit = limit_of(run, version)
     rows, newest = _after(run, version, limit) if times is None else counted_after(times, limit)

@@ -25,8 +25,8 @@ JUDGES = ("ingest", "check_source", "revise")
 
 
 def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> int:
-    """The newest version of a source, of the table that it is today, whose rows some step has judged by the contract;
-    -1 where none has. Records that do not tell of which table they are count."""
+    """The newest version of a source's present table whose rows some step has checked by the contract; -1 where none
+    has. Records that do not name their table count too."""
     if not exists(spark, warehouse.runs):
         return -1
     table = table_id(spark, warehouse.source(source))
@@ -54,7 +54,7 @@ def _judged_version_here(spark: SparkSession, warehouse: Warehouse, source: str,
 
 
 def _is_of(row: Mapping[str, Any], table: str | None) -> bool:
-    """Whether the record is of this source's table, or does not say of which; a damaged one tells nothing."""
+    """Whether the record is of this source's table, or names no table; False for a damaged one."""
     try:
         basis = basis_in(row)
     except RecordDamagedError:

@@ -1,4 +1,4 @@
-"""Sends a stage's events. Nobody's run fails because lineage cannot be told: that is one line of warning."""
+"""Sends a stage's events. No run fails because an event cannot be sent: that is one line of warning."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LOG = logging.getLogger("trendlake.lineage")
 
 
 class Telling:
-    """Tells of a stage as an OpenLineage run: START when it is made; at its `end` COMPLETE, or FAIL with the reason.
-    The events say what the record says then. A stage whose START cannot be sent is not told of any further."""
+    """Reports a stage as an OpenLineage run: START when it is made; at its `end` COMPLETE, or FAIL with the reason. The
+    events say what the record says then. Nothing more is sent for a stage whose START cannot be sent."""
 
     def __init__(self, spark: SparkSession, warehouse: Warehouse, record: Record) -> None:
         self.lineage = warehouse.lineage

@@ -1,8 +1,8 @@
 """A stage of a run as OpenLineage events: the run record's facts in the facets that tools know.
 
-A dataset is a Delta table of the warehouse, named by its path as OpenLineage names files. What a pattern publishes and
-another reads as its source is one table, so one dataset: chains link up. Staged rows are no dataset: nobody reads them
-but the run itself, whose publication names the version of the source that they were computed from.
+A dataset is a Delta table of the warehouse, named by its path as OpenLineage names files. Results that a pattern
+publishes and another reads as its source are one table, so one dataset: chains link up. Staged rows are no dataset:
+only the run itself reads them, and its publication names the version of the source that they were computed from.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pipelines.runs.stage import Record
 
 set_producer("urn:trendlake:pipelines")
 PARENT = "spark.openlineage."
-"""Settings by which Airflow's SparkSubmitOperator tells an application of which task's run it is a part."""
+"""Settings by which Airflow's SparkSubmitOperator gives an application the task run that it belongs to."""
 FACTS = "trendlake_run"
 """The facet of a run that is ours: the numbers of the run record that no other facet has."""
 OBJECT_STORES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs"}
@@ -85,7 +85,7 @@ class Step:
         )
 
     def _about(self) -> dict[str, RunFacet]:
-        """What is known of a run from its start."""
+        """The facets that are known from the start of a run."""
         run_facets: dict[str, RunFacet] = {
             "processing_engine": processing_engine_run.ProcessingEngineRunFacet(self.spark.version, name="spark")
         }

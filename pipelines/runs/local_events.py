@@ -19,7 +19,7 @@ from pipelines.rules.split import Split, split, split_alone
 
 
 class OfSource(Protocol):
-    """Who knows a source and its contract: a run does."""
+    """An object that knows a source and its contract, such as a run."""
 
     @property
     def spark(self) -> SparkSession: ...

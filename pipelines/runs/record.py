@@ -40,8 +40,8 @@ NUMBER, BASIS = "record_number", "basis"
 before 0.2 lack them. Those before 0.3 lack the last two columns too, where a stage worked and why there."""
 
 COMMITS_A_FILE = 64
-"""Commits of the table, after so many of which their files are put together: each brings a file of a row or a few, and
-who asks for the records of a pattern reads all that have some."""
+"""After so many commits of the table their files are put together: each commit adds a file of a few rows, and a query
+for the records of a pattern reads all files that have some."""
 
 NEEDED: Mapping[str, Sequence[str]] = {
     "check_source": ("source_version",),
@@ -81,7 +81,7 @@ SCHEMA = StructType(
 
 
 def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
-    """The table, where it is not there yet; safe to call from several runs at once."""
+    """Create the table if it is missing; safe to call from several runs at once."""
     if exists(spark, warehouse.runs):
         return
     builder = DeltaTable.createIfNotExists(spark).location(warehouse.runs).addColumns(SCHEMA)

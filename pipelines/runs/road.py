@@ -53,13 +53,13 @@ class Roads:
 
     @property
     def computed_here(self) -> tuple[int, str]:
-        """How many events this process may compute, and which limit says so: where it is asked for, as many as a worker
-        may hold."""
+        """How many events this process may compute, and the name of that limit: where the user asked for this process,
+        as many as a worker may hold."""
         driver, worker = (self.limits.driver_rows, "driver_rows"), (self.limits.shard_rows, "shard_rows")
         return worker if self.asked == "here" else min(driver, worker)
 
     def take(self, step: str, local: Callable[[], T], by_spark: Callable[[], T]) -> tuple[T, Road]:
-        """What `local` gives, or, where this process cannot do it, what `by_spark` gives. `local` raises
+        """The result of `local`, or, where this process cannot do it, that of `by_spark`. `local` raises
         LocalUnsupportedError, before it has changed anything. Raises RoadClosedError where `here` was asked for."""
         reason = self.always_spark
         if not reason:

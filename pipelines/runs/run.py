@@ -48,7 +48,7 @@ class Run:
     on: On | None = None
     """Where its steps are to be done, where the user has said it."""
     records: dict[Stage, Record] = field(init=False, default_factory=dict, compare=False)
-    """What the stages that this object has run have found."""
+    """The records of the stages that this object has run."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def typed(self) -> str:
-        """What names the pattern on the command line."""
+        """The word for the pattern on the command line."""
         return self.project.typed(self.name, self.pattern.document.name)
 
     @property
@@ -122,7 +122,7 @@ class Run:
         return run
 
     def basis(self, source_version: int | None = None, source_table: str | None = None) -> Basis:
-        """What the work of a step of this run is based on, which reads this version of this source table."""
+        """The basis of the work of a step of this run that reads this version of this source table."""
         asked, windows = self.asked, self.windows
         return Basis(
             self.contract.fingerprint,

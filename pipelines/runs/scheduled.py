@@ -18,7 +18,7 @@ COLUMNS = ("run_id", "stage", "status", "interval_from", "interval_to", "plan_ha
 
 @dataclass(frozen=True)
 class Scheduled:
-    """What other runs by schedule have published of a pattern: `run_id`, the run of the same interval in another DAG,
+    """The publications of a pattern by other scheduled runs: `run_id`, the run of the same interval in another DAG,
     None if there is none; `until`, the end of the last interval before, microseconds, None if there is none."""
 
     run_id: str | None = None

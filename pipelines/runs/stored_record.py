@@ -39,7 +39,7 @@ def basis_in(row: Row) -> Basis | None:
 
 
 def damage_of(row: Row) -> str:
-    """What is wrong with a record, for people; empty where nothing is."""
+    """The fault of a record, in words; empty if it has none."""
     unnamed = [name for name in ("run_id", "stage", "status") if row.get(name) is None]
     if unnamed:
         return f"{name_of(row)}, is damaged: its column `{unnamed[0]}` is NULL"

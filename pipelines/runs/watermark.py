@@ -1,7 +1,7 @@
 """The event-time watermark of a source version, for plans that need one (`AnyPlan.waits`).
 
 It is a function of the version and the contract, so a retry, another cut of the events or a recomputation at that
-version give the same rows. Events that lie further in the future than the contract allows (`maxFuture`), counted from
+version give the same rows. Events that are further in the future than the contract allows (`maxFuture`), counted from
 the commit of the version, do not move it: a producer's wrong clock would declare every window finished.
 """
 
@@ -43,7 +43,8 @@ def watermark(good: DataFrame, event_time: str, lateness: int, limit: int, span:
 
 
 def watermark_at(newest: int | None, lateness: int, span: tuple[int, int] | None = None) -> int:
-    """As `watermark`, of rows the last of which, up to the limit and from the beginning of `span` on, is `newest`."""
+    """As `watermark`, where the latest time of rows up to the limit, and from the beginning of `span` on, is
+    `newest`."""
     if newest is None:
         return BEGINNING if span is None else span[0]
     reached = newest - lateness

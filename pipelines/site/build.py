@@ -38,7 +38,7 @@ from pipelines.storage_errors import storage_error
 
 @dataclass(frozen=True)
 class Site:
-    """What a site is made of, and where it lies."""
+    """The sources of a site, and its paths."""
 
     spark: SparkSession
     project: Project
@@ -52,7 +52,7 @@ at once the records would take room."""
 
 
 class Together:
-    """What is read once for the pages of several patterns: the sources, and a group after another the records."""
+    """Reads that the pages of several patterns share: the sources, and a group after another the records."""
 
     def __init__(self, site: Site, files: Sequence[Path]) -> None:
         self._site = site
@@ -122,7 +122,7 @@ def build_site(site: Site, files: Sequence[Path]) -> list[Built]:
 
 def refresh_pattern(site: Site, file: Path) -> Path:
     """Builds the page of one pattern after a run of it, and the index, in which other patterns of the same source are
-    beside the version of it that is newest now. Data Docs are linked where they exist: they take the longest."""
+    compared with its version that is newest now. Data Docs are linked where they exist: they take the longest."""
     page = _build(site, file, docs=False, together=Together(site, [file])).page
     _index(site)
     return page
@@ -248,7 +248,7 @@ def _contract(project: Project, pattern: PatternFacts) -> Contract | None:
 
 
 def _docs_there(places: Places, pattern: PatternFacts, run_ids: Sequence[str], checked: bool) -> DocsFacts:
-    """The newest run's whose pages lie there."""
+    """The Data Docs of the newest run that has some."""
     there = next((run_id for run_id in run_ids if places.checks(pattern.name, run_id).is_file()), None)
     if there is not None:
         return DocsFacts(there, there=True)

@@ -1,4 +1,4 @@
-"""A pattern in one row of the page of all: made when its own page is, kept beside it."""
+"""A pattern in one row of the page of all: made when its own page is, kept next to it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def range_label(overview: OverviewFacts) -> str:
 
 def freshness_words(fresh: FreshFacts) -> tuple[State | str, str, str]:
     """State, a few words, and the rest of it. By version: whether all windows show the source's newest; by event time:
-    how far windows reach, beside the newest event."""
+    how far windows reach, compared with the newest event."""
     source = fresh.source
     if source.version is None:
         return "none", "No source yet", f"There is no table of {source.name}."
@@ -106,7 +106,7 @@ def _command(fresh: FreshFacts, word: str, does: str) -> str:
 
 @dataclass(frozen=True)
 class StoredCard:
-    """What is kept beside a pattern's page: its row, and what its freshness is told by."""
+    """The file that is kept next to a pattern's page: its row, and the facts of its freshness."""
 
     card: Card
     fresh: FreshFacts
@@ -121,10 +121,10 @@ def card_text(card: Card, fresh: FreshFacts) -> bytes:
 
 
 def read_cards(places: Places, project: Project | None = None) -> list[Card]:
-    """Those of all patterns, by name. Each pattern's freshness is beside the newest version of its source that any
-    card knows of: a run or revision of one pattern tells about the source of all. A card that another version of
-    Trendlake has written is passed over until its pattern's next run. With the `project`, a pattern that it renamed is
-    left out; of one whose file is gone the card says so."""
+    """Those of all patterns, by name. Each pattern's freshness is compared with the newest version of its source that
+    any card knows: a run or revision of one pattern reports the source of all. A card that another version of Trendlake
+    has written is ignored until its pattern's next run. With the `project`, a pattern that it renamed is left out; the
+    card of one whose file is gone reports that."""
     stored = [card for path in places.cards() if (card := _read_card(path)) is not None]
     newest: dict[str, SourceFacts] = {}
     for item in sorted(stored, key=lambda item: item.card.made_at):

@@ -1,4 +1,5 @@
-"""What a pattern's page draws: totals over time, a heat map of groups, seconds by stage over runs. No markup here."""
+"""The charts of a pattern's page: totals over time, a heat map of groups, seconds by stage over runs. No markup
+here."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ class HeatRow:
 
 @dataclass(frozen=True)
 class Heat:
-    """`ticks`: what stands under the first, the middle and the last column. `key`: what the shades mean."""
+    """`ticks`: the labels under the first, the middle and the last column. `key`: what the shades mean."""
 
     rows: tuple[HeatRow, ...]
     columns: int
@@ -99,7 +100,7 @@ def _marks(facts: OverviewFacts, log: bool) -> tuple[Mark, ...]:
 
 
 def heat(facts: OverviewFacts) -> Heat | None:
-    """None where there are no groups, or nothing to lay out over time."""
+    """None where there are no groups, or nothing to show over time."""
     slots = _slots(facts)
     if not facts.groups or len(slots) < 2:
         return None

@@ -1,7 +1,7 @@
-"""Data Docs: the pages that Great Expectations writes of what it found in a run's results, and of what it looked for.
+"""Data Docs: the pages that Great Expectations writes of its findings in a run's results, and of the rules it checked.
 
 They come of a real validation: the rows that the run staged, judged again by the suite of its results contract. As
-written, the pages load style and script from the network, and are bare without it. What they say is laid out here as
+written, the pages load style and script from the network, and are bare without it. Their contents are arranged here as
 the site's other pages are. Its own index is a script's work, and is left out: the pattern's page links to both.
 """
 
@@ -47,7 +47,7 @@ def build_data_docs(
     plan: AnyPlan,
     runs: Sequence[RunFacts],
 ) -> DocsFacts:
-    """The pages of the newest of `runs` that has checked results; what is there already is left alone."""
+    """The pages of the newest of `runs` that has checked results; pages that exist are left alone."""
     run = last_checked(runs)
     if run is None or run.staged_version is None:
         return DocsFacts(why_not=NOT_CHECKED)
@@ -140,7 +140,7 @@ _LINK = re.compile(r'href="(?!#)[^"]*"')
 
 
 def content_of(page: str, other: str) -> str:
-    """What a page of Great Expectations' says, without its frame: no script, no style, no address but `other`.
+    """The contents of a page of Great Expectations, without its frame: no script, no style, no address but `other`.
 
     Raises RuntimeError where the page is not of the shape that is known.
     """

@@ -1,4 +1,4 @@
-"""What the pages of the site know: plain values. Times are UTC."""
+"""The facts of the site's pages: plain values. Times are UTC."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RowChange:
 @dataclass(frozen=True)
 class ChangeFacts:
     """One publication: a commit to the results. `changed`: rows inserted, updated, deleted. `samples`: some of them, of
-    publications that changed what was there; `unread` says why there are none of those."""
+    publications that changed existing rows; `unread` says why there are none of those."""
 
     version: int
     at: datetime | None
@@ -94,13 +94,13 @@ class ChangeFacts:
 
     @property
     def rewrites(self) -> bool:
-        """Whether it changed rows that were there, or is a revision."""
+        """Whether it changed existing rows, or is a revision."""
         return self.stage == "revise" or any(self.changed[1:])
 
 
 @dataclass(frozen=True)
 class ChangesFacts:
-    """The newest publications of `total` that the results' log tells of."""
+    """The newest publications of `total` in the results' log."""
 
     newest: tuple[ChangeFacts, ...]
     total: int
@@ -132,7 +132,7 @@ class FreshFacts:
     other_form: bool = False
     source_tables: tuple[str | None, ...] = ()
     typed: str = ""
-    """What names the pattern on the command line."""
+    """The word for the pattern on the command line."""
     table: str = ""
     """The name of its results table."""
     backfills: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class FreshFacts:
 
 @dataclass(frozen=True)
 class DocsFacts:
-    """Where Great Expectations' pages lie, or why there are none."""
+    """The run whose Great Expectations' pages exist, or why there are none."""
 
     run_id: str = ""
     there: bool = False
@@ -182,7 +182,7 @@ class PatternPageFacts:
 
 @dataclass(frozen=True)
 class Card:
-    """A pattern on the page of all: what of its own page fits a row. Kept as JSON beside that page."""
+    """A pattern on the page of all: the part of its own page that fits a row. Kept as JSON next to that page."""
 
     name: str
     file: str
@@ -206,5 +206,5 @@ class Card:
     checks: bool
     made_at: str
     apart: str
-    """How many rows of the source the last run has set apart, and why."""
+    """How many rows of the source the last run has quarantined, and why."""
     batch: str = ""

@@ -1,4 +1,4 @@
-"""How far what a pattern has published has come, beside what its source has now."""
+"""How far a pattern's published windows reach, compared with its source as it is now."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def read_freshness(
     publications: Publications | None = None,
     typed: str = "",
 ) -> FreshFacts:
-    """What the pattern's publications say they answer for, window by window; nothing where it does not compile.
-    `publications`: those recorded, where they have been read; `typed`: what names the pattern on the command line, its
-    name by default."""
+    """The versions that the pattern's publications claim, window by window; nothing where it does not compile.
+    `publications`: those recorded, where they have been read; `typed`: the word for the pattern on the command line,
+    its name by default."""
     typed = typed or name
     if plan is None:
         return FreshFacts(source, typed=typed)

@@ -278,5 +278,5 @@ def _lateness(facts: PatternPageFacts) -> str:
 
 
 def change_words(change: ChangeFacts) -> str:
-    """Who made it."""
+    """The author of a change, in words."""
     return {"revise": "Revision", "publish": "Run"}.get(change.stage, change.stage.capitalize() or "Commit")

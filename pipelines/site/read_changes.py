@@ -1,4 +1,4 @@
-"""What each publication has changed in the results: from their log, and for some of the rows from their change feed."""
+"""The changes of each publication to the results: from their log, and for some of the rows from their change feed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from pipelines.spark.columns import column
 
 CHANGES_SHOWN = 20
 SAMPLED = 5
-"""Of so many publications, the newest that changed what was there, rows are shown;"""
+"""Of so many publications, the newest that changed existing rows, rows are shown;"""
 ROWS_SHOWN = 8
 """of each so many,"""
 OLD = ("update_preimage", "delete")

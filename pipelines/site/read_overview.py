@@ -77,7 +77,7 @@ def _amount(peak: Peak, measure: Measure) -> Amount:
 
 
 def _earlier(forms: Mapping[str | None, int], plan: AnyPlan | None, first: int, until: int) -> int:
-    """Rows of a form that the pattern does not have now; not told where it does not compile."""
+    """Rows of a form that the pattern does not have now; 0 where it does not compile."""
     if plan is None:
         return 0
     current = current_hashes(plan, first, until)

@@ -16,7 +16,7 @@ from pipelines.runs.record import SCHEMA, pattern_records, run_ends
 from pipelines.site.facts import RunsFacts
 
 STALE = "stale_rows"
-"""The check that tells of windows of an earlier form of the pattern, which a revision leaves alone."""
+"""The check that reports windows of an earlier form of the pattern, which a revision leaves alone."""
 RUNS_SHOWN = 60
 RUNS_JUDGED = 10
 """Of so many the verdicts on each check are read too."""

@@ -86,7 +86,7 @@ def jars_folder(project: Project, profile: Profile | None = None) -> Path:
 
 
 def find_jars(project: Project, profile: Profile | None = None) -> list[Path]:
-    """All jars of `jars_folder`. The jars are fetched first if no folder is named and they are not there. Raises
+    """All jars of `jars_folder`. The jars are fetched first if no folder is named and they are missing. Raises
     JarsMissingError, JavaMissingError."""
     folder = jars_folder(project, profile)
     if _named_folder(project, profile) is None and not all((folder / jar.name).is_file() for jar in read_lock()):
@@ -109,8 +109,8 @@ def _named_folder(project: Project, profile: Profile | None) -> Path | None:
 
 
 def fetch_jars(folder: Path, source: Path | None = None, *, offline: bool = False) -> None:
-    """Leaves the locked jars, and no other jars, in `folder`; does nothing where they are there. They come from the
-    folder `source`, if one is given, else from Maven. Several processes may do so at once. Raises JarsMissingError."""
+    """Leaves the locked jars, and no other jars, in `folder`; does nothing if it has them. They come from the folder
+    `source`, if one is given, else from Maven. Several processes may do so at once. Raises JarsMissingError."""
     locked = read_lock()
     wrong = faults(folder, locked)
     if not wrong:

@@ -10,13 +10,13 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 NO_NEWS = b"WARNING: Using incubator modules: jdk.incubator.vector"
-"""Spark's scripts ask for that module whenever they start Java, which cannot be told not to say so."""
+"""Spark's scripts ask for that module whenever they start Java, and no option turns its warning off."""
 LAST_WORDS = 2.0
-"""Seconds that are waited for what a Java that has ended had still to say."""
+"""Seconds to wait for the last output of a Java process that has ended."""
 
 
 def start_java(settings: Mapping[str, str]) -> None:
-    """Java with Spark for this process, by Spark's `settings`; nothing where there is one. What Java writes to its
+    """Java with Spark for this process, by Spark's `settings`; nothing where there is one. The output of Java to its
     stderr appears on this process's. Raises PySparkRuntimeError (JAVA_GATEWAY_EXITED) where Java ends at once."""
     if SparkContext._active_spark_context is not None:
         return

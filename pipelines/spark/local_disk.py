@@ -32,7 +32,7 @@ FILE_SYSTEMS = {
 }
 """Settings of Hadoop's two ways to a file system."""
 HADOOPS = {"fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.LocalFs"}
-"""What Hadoop sets by itself."""
+"""The values that Hadoop sets by itself."""
 COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
 """Janino's command line; its options are those of javac."""
 
@@ -44,8 +44,8 @@ def jar_name() -> str:
 
 
 def compile_local_disk(folder: Path, delta: Sequence[Path]) -> Path:
-    """Makes `jar_name()` in `folder`, if it is not there; returns its path. `delta`: Delta's jars. Several processes
-    may do so at once. Raises as `compile_java`."""
+    """Makes `jar_name()` in `folder`, if it is missing; returns its path. `delta`: Delta's jars. Several processes may
+    do so at once. Raises as `compile_java`."""
     jar = folder / jar_name()
     if not jar.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,9 +60,9 @@ def compile_local_disk(folder: Path, delta: Sequence[Path]) -> Path:
 
 
 def use_local_disk(spark: SparkSession) -> None:
-    """Sets `FILE_SYSTEMS` in Hadoop's configuration if the session has this version's jar, except for settings that
-    somebody else has made. The settings of spark-submit may still name the jar of an older version, without these
-    classes. Spark cannot have them from its start: it opens the local disk before it loads the jar."""
+    """Sets `FILE_SYSTEMS` in Hadoop's configuration if the session has this version's jar, except for settings that the
+    user has made. The settings of spark-submit may still name the jar of an older version, without these classes. Spark
+    cannot have them from its start: it opens the local disk before it loads the jar."""
     context: Any = spark.sparkContext
     if jar_name() not in context.getConf().get("spark.jars", ""):
         return
@@ -73,7 +73,7 @@ def use_local_disk(spark: SparkSession) -> None:
     if settings:
         files = java_class(spark, "org.apache.hadoop.fs.FileSystem")
         files.getLocal(hadoop).close()  # Spark's first one, which Hadoop would go on to hand out
-        files.getLocal(hadoop)  # before somebody asks who has settings of his own, and all get what he got
+        files.getLocal(hadoop)  # before a caller with other settings asks first, and all get its file system
 
 
 def compile_java(sources: Sequence[Path], to: Path, delta: Sequence[Path]) -> None:

@@ -1,8 +1,8 @@
 """A Spark session that starts when it is first needed.
 
 Commands that only read, of tables on this machine's disk, mostly need none: their answer is in a few files, and Java
-takes seconds to start. They pass this object on as the session. What reads files asks it where a path lies; whatever
-else asks it for anything starts Spark.
+takes seconds to start. They pass this object on as the session. Code that reads files asks it for the place of a path;
+any other use of it starts Spark.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SessionOnDemand:
         return self._session is not None
 
     def folder_on_disk(self, path: str) -> Path | None:
-        """Where Spark's `path` lies in this machine's file system, if that is certain without asking Spark."""
+        """The place of Spark's `path` in this machine's file system, if that is certain without asking Spark."""
         file_systems = any(name.startswith(("spark.hadoop.", "fs.")) for name in self._profile.spark)
         other_machines = self._profile.master is None or self._profile.on_cluster
         if file_systems or other_machines or any(map(os.environ.get, ELSEWHERE)) or not path.startswith("/"):

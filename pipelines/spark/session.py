@@ -57,12 +57,12 @@ ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_
 """Arrow does not check the bounds of each value again in Java, as Spark has made room for it: a fifth of what it
 takes to hand rows to Python."""
 CODE = "-XX:ReservedCodeCacheSize=240m"
-"""What Java has compiled is kept. With the quick compiler alone there is room for 48 MB by default, which Spark fills
-within minutes: from then on code is thrown away and compiled again, or not compiled any more."""
+"""Room for all code that Java has compiled. With the quick compiler alone there is room for 48 MB by default, which
+Spark fills within minutes: from then on code is thrown away and compiled again, or not compiled any more."""
 WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 ARCHIVE = "classes.jsa"
-"""What `scripts/class_archive.py` has left: Spark's Java classes, read and verified (class data sharing), so that it is
-up in half the time. Java sees whether they are of the jars at hand, and does without where not."""
+"""The file that `scripts/class_archive.py` writes: Spark's Java classes, read and verified (class data sharing), so
+that it is up in half the time. Java sees whether they are of the jars at hand, and does without where not."""
 JARS = "spark.jars"
 LOG4J = f"""\
 rootLogger.level = error
@@ -79,11 +79,11 @@ appender.console.layout.pattern = {JAVA_PATTERN}
 
 
 def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
-    """Delta's jars beside the profile's own, and ours for the local disk unless the profile names another log store.
+    """Delta's jars with the profile's own, and ours for the local disk unless the profile names another log store.
     Raises JarsMissingError, JavaMissingError."""
     delta = find_jars(project, profile)
     jars = [*map(str, delta), *filter(None, [profile.spark.get(JARS)])]
-    if {local_disk.LOG_STORE_SETTING, ANY_SCHEME} & profile.spark.keys():  # Delta takes no second one beside ANY_SCHEME
+    if {local_disk.LOG_STORE_SETTING, ANY_SCHEME} & profile.spark.keys():  # Delta takes no second one with ANY_SCHEME
         return {JARS: ",".join(jars)}
     compiled = setup_file(project, local_disk.jar_name())
     if not compiled.is_file():
@@ -171,7 +171,7 @@ def uncompiled(spark: SparkSession) -> Iterator[None]:
 
 
 def _logging(project: Project) -> str:
-    """What Java's logging reads, as a URL: it looks before Python can say anything."""
+    """The settings of Java's logging, as a URL: Java reads them before Python can set anything."""
     project.make_state()
     path = project.state / "log4j2.properties"
     if not path.is_file() or path.read_text() != LOG4J:

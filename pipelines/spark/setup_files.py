@@ -26,7 +26,7 @@ def shared_folder() -> Path:
 
 
 def setup_file(project: Project, name: str) -> Path:
-    """The file or folder `name` of the project's state folder, if it is there, else of the shared folder."""
+    """The file or folder `name` of the project's state folder, if it exists, else of the shared folder."""
     own = project.state / name
     return own if own.exists() else shared_folder() / name
 

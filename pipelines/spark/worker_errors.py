@@ -1,4 +1,4 @@
-"""What a worker raised for the user, out of what Spark makes of it."""
+"""The error that a worker raised for the user, taken out of Spark's exception."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A chunk is a run like any other, so it may meet the daily schedule's runs, be killed, and be done again: its rows are
 published in one commit, and equal rows are left alone. A chunk whose windows show the source's newest version, by the
-pattern as it is, is passed over: a backfill that was cut short goes on where it stopped. Windows whose rows an older
-version of the code got wrong are passed over too: they have chunks of their own (`stale_chunks`).
+pattern as it is, is skipped: a backfill that was cut short goes on where it stopped. Windows whose rows an older
+version of the code got wrong are skipped too: they have chunks of their own (`stale_chunks`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pipelines.spark.jvm import java_class
 from pipelines.steps.sequence import STEPS
 
 CHUNKS = 12
-"""Chunks of a backfill of which nothing is said: a sign of life every so often, and little lost to a kill."""
+"""The number of chunks of a backfill without `--chunk`: a sign of life every so often, and little lost to a kill."""
 
 MOST_CHUNKS = 100_000
 """Chunks of a backfill: each is a run."""
@@ -51,8 +51,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Size:
-    """What a backfill would read: rows of the source in the windows' time range, and bytes of the files that hold
-    them."""
+    """The size of a backfill: rows of the source in the windows' time range, and bytes of the files that hold them."""
 
     windows: int
     chunks: int
@@ -87,7 +86,7 @@ def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, n
 
 
 def size(spark: SparkSession, run: Run, count: int) -> Size:
-    """What `run`, over the whole interval, would read in `count` chunks. Raises SourceMissingError."""
+    """The size of `run`, over the whole interval, in `count` chunks. Raises SourceMissingError."""
     path = run.warehouse.source(run.contract.name)
     rows = read_at(spark, path, _newest(spark, run).version).where(q.in_range(run.contract, *run.span))
     return Size(len(run.windows), count, rows.count(), sum(_file_sizes(spark, rows.inputFiles())))
@@ -112,7 +111,8 @@ def backfill(
     spark: SparkSession, prepared: Callable[[Chunk], Run], todo: list[Chunk], *, stale: bool = False
 ) -> Iterator[tuple[Chunk, Record | None]]:
     """Each chunk with the record of its publishing; None where it was done before. `prepared` makes a chunk's run.
-    `stale`: the chunks are those of `stale_chunks`: none was done before, and no window beside theirs is computed."""
+    `stale`: the chunks are those of `stale_chunks`: none was done before, and no other window than theirs is
+    computed."""
     for chunk in todo:
         run = prepared(chunk)
         if stale:

@@ -1,4 +1,4 @@
-"""Step 3: the staged rows before the results contract, and what the pattern expects of them. What fails here is not
+"""Step 3: the staged rows are checked by the results contract and by the pattern's expectations. Rows that fail are not
 published."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pipelines.runs.stage import Record
 
 def check_results(run: Run) -> Record:
     """Judge the staged rows by `data_contracts/results_<kind>.yaml` filled in for the pattern, and, where they keep it,
-    by what the pattern expects beside the windows before (`expect`).
+    by the pattern's expectations, compared with the windows before (`expect`).
 
     Raises ChecksFailedError naming the checks that fail; rules of severity warning, and expectations that warn, are
     recorded only.

@@ -1,4 +1,4 @@
-"""Step 1: pin the source's version, set apart the rows that break its contract, judge the rest of the run by it."""
+"""Step 1: pin the source's version, quarantine the rows that break its contract, judge the rest of the run by it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipelines.steps.judge_source import Judgement, judge_source
 
 @dataclass
 class SharedSource:
-    """What the runs of a batch have of one source together: the version that the first of them has pinned, and one
+    """The facts about one source that the runs of a batch share: the version that the first of them has pinned, and one
     judgement for each time range that they need. Each run's record is the one that it would have alone."""
 
     pinned: tuple[int, str | None] | None = None
@@ -59,8 +59,8 @@ class SharedSource:
 def check_source(run: Run) -> Record:
     """Rows of the pinned version in the time range of the run's windows are split; the bad ones go to quarantine.
 
-    Every run of this step pins anew, so a run cleared and started again sees what has arrived since. The record holds
-    the version, the rows in (good and bad together) and quarantined, and the verdict on each rule.
+    Every run of this step pins the newest version, so a run cleared and started again sees what has arrived since. The
+    record holds the version, the rows in (good and bad together) and quarantined, and the verdict on each rule.
     Raises SourceMissingError, SourceSchemaError, ResultsTypeError, ContractRuleError, ToleranceError.
     """
     (attempt,) = check_source_together([run])

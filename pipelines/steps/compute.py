@@ -76,7 +76,7 @@ def compute_together(runs: Sequence[Run]) -> list[Attempt]:
 
 
 def _task(run: Run, attempt: Attempt) -> _Task | None:
-    """What is to be computed; None where that is nothing, which is staged at once, or where the run has an error."""
+    """The work to compute. None if there is none, which is staged at once, or if the run has an error."""
     with attempt.going_on() as record:
         checked = run.need("check_source")
         record.source_version = checked["source_version"]

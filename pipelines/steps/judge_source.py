@@ -1,5 +1,5 @@
-"""What a contract says of the rows of a source in the time ranges of runs. A row that several of them hold is judged
-once: what it is told depends on the version and the contract, and on no range."""
+"""The check of a source's rows, in the time ranges of runs, by its contract. A row that several of them hold is checked
+once: its verdict depends on the version and the contract, and on no range."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ KEYS = "key_indexes"
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the contract says of the rows of one version in one time range. `quarantined`: how many of `rows`; `times`:
-    of all good rows of the table, int64, microseconds, where they are at hand. `road`: where they were judged."""
+    """The verdict of the contract on the rows of one version in one time range. `quarantined`: how many of `rows`;
+    `times`: of all good rows of the table, int64, microseconds, where they are at hand. `road`: where they were
+    judged."""
 
     rows: int
     quarantined: int
@@ -50,7 +51,7 @@ class Judgement:
 
 def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterator[tuple[Run, Judgement]]:
     """A judgement of the span of each of `runs`, in any order. They are of one source and contract, and no two spans
-    are the same. The rows that are set apart go to the quarantine, each span's in the name of its run.
+    are the same. The rows that break the contract go to the quarantine, each span's in the name of its run.
     Raises SourceSchemaError, ContractRuleError."""
     spark, contract = runs[0].spark, runs[0].contract
     path = runs[0].warehouse.source(contract.name)

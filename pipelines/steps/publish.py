@@ -3,8 +3,8 @@
 From the staged files, which do not change and are not computed again however often Spark reads them. Few rows of a
 table on this machine's disk are compared in this process, and their files written here; of others Spark makes an append
 where the table holds no row of those windows, else a MERGE matched on the key (null-safe: a group may be NULL, a
-register NaN). Rows that are the same are left alone, so the change feed tells of changes only; rows of the run's
-windows that are no longer results are deleted. Doing it again changes nothing.
+register NaN). Rows that are the same are left alone, so the change feed has changes only; rows of the run's windows
+that are no longer results are deleted. Doing it again changes nothing.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _refuse_stale(run: Run, ledger: Ledger, basis: Basis) -> None:
 
 
 def _refuse_changed(run: Run, asked: Run, ledger: Ledger, basis: Basis) -> None:
-    """The windows that are left alone are as they were found: nobody has published others since."""
+    """Raises an error if the windows that are left alone have been published again since they were found."""
     if run.windows == asked.windows:
         return
     commits = recent_commits(run.spark, run.warehouse.results(run.name))

@@ -1,8 +1,9 @@
 """Revising: what a pattern has published, brought to the newest version of its source, and no further.
 
 The change feed since the version that the results speak of says which (unit, window) pairs may differ; those are
-computed anew at the pinned version, and what differs is published in one commit. Where nothing differs there is none.
-The results are then what a full recomputation at that version would give, in all windows that runs have published.
+computed again at the pinned version, and the differences are published in one commit. Where nothing differs there is
+none. The results are then what a full recomputation at that version would give, in all windows that runs have
+published.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ ATTEMPTS = 5
 
 
 class Shared:
-    """What revisions of patterns of one source read together: the records of their publications, the source's newest
-    version, and what has changed in it."""
+    """Reads that revisions of patterns of one source share: the records of their publications, the source's newest
+    version, and its changes."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         run = runs[0]
@@ -199,7 +200,7 @@ def _published(revision: Revision, run: Run, ledger: Ledger, task: Task, record:
 
 
 def _in(ledger: Ledger, task: Task) -> list[Segment]:
-    """What a ledger says of the windows of a task."""
+    """The segments of a ledger in the windows of a task."""
     first, last = task.windows[0][0], task.windows[-1][1]
     return [segment for segment in ledger.segments if segment.first <= last and segment.last >= first]
 

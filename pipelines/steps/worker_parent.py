@@ -1,8 +1,8 @@
 """The process whose copies (forks) Spark's Python workers are: it has loaded what each of them needs.
 
 Spark's own loads little, and each worker then takes a second of a core to import the engine, after a minute without
-work again: Spark ends workers that have none for so long. What is loaded before a fork is also in memory once, not once
-for each worker. `spark.python.daemon.module` names this module.
+work again: Spark ends workers that have none for so long. A module that is loaded before a fork is also in memory once,
+not once for each worker. `spark.python.daemon.module` names this module.
 """
 
 from __future__ import annotations

@@ -1,10 +1,25 @@
-"""scripts/prose.py finds what each of its rules is about, and the documents keep them."""
+"""scripts/prose.py finds what each of its rules is about, and the documents and docstrings keep them."""
 
 from __future__ import annotations
 
 import pytest
 
-from scripts.prose import MOST_WORDS, RULES, broken_rules, check_help, check_page, help_texts, newest_section, pages
+from scripts.prose import (
+    MOST_WORDS,
+    PACKAGES,
+    ROOT,
+    RULES,
+    broken_rules,
+    check_file,
+    check_help,
+    check_module,
+    check_page,
+    docstrings,
+    help_texts,
+    modules,
+    newest_section,
+    pages,
+)
 
 EXAMPLES = {
     "subject clause": ("Who keeps a server gets its events.", "A server gets the events. Who writes it?"),
@@ -83,6 +98,48 @@ def test_help_keeps_the_rules() -> None:
     names = {name for name, text in help_texts() if text}
     assert {"trendlake run", "trendlake source delete", "trendlake source delete --where"} <= names
     assert [str(finding) for finding in check_help()] == []
+
+
+MODULE = '''"""The module.
+
+What it does is told here.
+
+    an example: told
+
+- It was
+  told.
+"""
+
+NUMBER = 1
+"""Rows that were told."""
+text = "told"  # told
+
+
+class Place:
+    """The file beside it: `told`."""
+
+    line: int
+    """It lies there."""
+
+    def last(self) -> str:
+        """The last
+        line of it, told."""
+        return """told"""
+'''
+
+
+def test_docstrings_are_checked_and_other_texts_are_not() -> None:
+    assert [str(finding).partition(": write")[0] for finding in check_module(MODULE, "m.py")] == [
+        *("m.py:3: subject clause: 'What'", "m.py:3: told: 'told'", "m.py:7: told: 'told'", "m.py:12: told: 'told'"),
+        *("m.py:17: beside: 'beside'", "m.py:20: lies: 'lies'", "m.py:23: told: 'told'"),
+    ]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_keep_the_rules(package: str) -> None:
+    files = [path for path in modules() if path.is_relative_to(ROOT / package)]
+    assert any(True for path in files for _ in docstrings(path.read_text()))
+    assert [str(finding) for path in files for finding in check_file(path, str(path.relative_to(ROOT)))] == []
 
 
 def test_broken_rules_give_advice() -> None:

@@ -31,7 +31,7 @@ def bindings(plan: AlgebraPlan) -> tuple[Binding, ...] | None:
 
 
 def _readers(plan: AlgebraPlan, place: int) -> Iterator[Sequence[s.Expr]]:
-    """What each operator that reads a base stream asks of its events."""
+    """The conditions of each operator that reads a base stream on its events."""
     families = plan.schema.families
     partition = {name: families[name] for name in plan.partition_by}
     if place == len(plan.nodes) - 1:

@@ -1,4 +1,5 @@
-"""What checking CEL needs in all places: mistakes with their places, operators once, expressions resolved and typed."""
+"""The part of checking CEL that all places need: mistakes with their places, operators once, expressions resolved and
+typed."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ class Checking:
         return Known(self.add(node), dict(n.attributes_of(node)))
 
     def expression(self, node: s.Expr, scope: Scope) -> s.Expr | None:
-        """With each attribute resolved; None if there are mistakes, all of which are reported."""
+        """The expression with each attribute resolved. If there are mistakes, all are reported, and the result is
+        None."""
         before = len(self.errors)
         try:
             node = typed(node, self.pattern.parameters)
@@ -148,7 +150,7 @@ def _compute(node: s.Expr, parameters: Parameters | None) -> None:
 
 
 def _whose(node: s.Expr, parameters: Parameters | None) -> str:
-    """In words the first row of parameters of which an expression cannot be computed."""
+    """In words the first row of parameters for which an expression cannot be computed."""
     if parameters is None or not s.parameters(node):
         return ""
     for row in parameters.rows:

@@ -1,4 +1,4 @@
-"""What a pattern file of kind algebra may say."""
+"""The keys of a pattern file of kind algebra."""
 
 from __future__ import annotations
 

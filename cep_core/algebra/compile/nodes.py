@@ -1,6 +1,6 @@
 """The operators of a plan: frozen data, in a list in which each reads earlier ones by their place.
 
-Attributes are those of an event beside the partition's columns. Expressions name attributes by stream: `$1`, `$2` and
+Attributes are those of an event without the partition's columns. Expressions name attributes by stream: `$1`, `$2` and
 `$` in NEXT and FOLD, "" where there is one stream; a column of the partition is `$1`'s or "".
 """
 
@@ -106,7 +106,7 @@ Node: TypeAlias = Base | Filter | Select | Aggregate | Union | Next | Fold
 
 
 def attributes_of(node: Node) -> Attributes:
-    """What its events have."""
+    """The attributes of the operator's events."""
     match node:
         case Select(items=items):
             return tuple((item.name, item.family) for item in items)

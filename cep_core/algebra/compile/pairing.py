@@ -1,7 +1,7 @@
 """How the candidates of NEXT and FOLD are found: the condition on pairs, taken apart.
 
-A condition is true exactly when each part of its conjunction is. Parts that can leave 64 bits are asked of those
-pairs only of which all others are true: an error depends on the events, not on how they are searched (ADR 25).
+A condition is true exactly when each part of its conjunction is. Parts that can leave 64 bits are evaluated only for
+pairs that satisfy all other parts: an error depends on the events, not on how they are searched (ADR 25).
 """
 
 from __future__ import annotations

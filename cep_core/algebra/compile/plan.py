@@ -97,7 +97,7 @@ class AlgebraPlan(InPanes):
 
     @property
     def attributes(self) -> tuple[tuple[str, str], ...]:
-        """(name, family) of what a row says beside its partition and interval."""
+        """(name, family) of each column of a row other than its partition and interval."""
         return attributes_of(self.nodes[-1])
 
     @property
@@ -124,7 +124,7 @@ class AlgebraPlan(InPanes):
 
     @cached_property
     def form(self) -> Form | None:
-        """What it shares with queries that differ in constants only; None where it has no such constants."""
+        """The form that it shares with queries that differ in constants only; None where it has no such constants."""
         families = self.schema.families
         form = form_of(self.nodes, {name: families[name] for name in self.partition_by})
         if form is None:

@@ -35,7 +35,7 @@ class Identity:
 
 
 def identities(nodes: Sequence[Node], event_id: str) -> list[Identity]:
-    """By what the events of each node are told apart: those of base events by their id."""
+    """The attributes that identify the events of each node; base events are identified by their id."""
     parts: list[Identity] = []
     for node in nodes:
         every = Identity(frozenset(name for name, _ in attributes_of(node)), False)
@@ -65,7 +65,7 @@ def identities(nodes: Sequence[Node], event_id: str) -> list[Identity]:
 
 
 def _of_both(columns: tuple[Column, ...], parts: Mapping[str, Identity]) -> Identity | None:
-    """What tells apart the pairs of events, if the output has all of it."""
+    """The attributes that identify a pair of events, if the output has all of them."""
     named = {(column.side, column.source): column.name for column in columns}
     pairs = [(side, name) for side, part in parts.items() for name in part.names]
     if not all(part.keyed for part in parts.values()) or not all(pair in named for pair in pairs):
@@ -74,8 +74,8 @@ def _of_both(columns: tuple[Column, ...], parts: Mapping[str, Identity]) -> Iden
 
 
 def sets(nodes: Sequence[Node], event_id: str) -> list[bool]:
-    """Of each operator whether no two of the rows that it makes are equal, if no two base events share an id: then none
-    need be looked for. False where that is not known."""
+    """Of each operator whether no two of the rows that it makes are equal, if no two base events share an id: then no
+    search for equal rows is needed. False where that is not known."""
     result: list[bool] = []
     for node, own in zip(nodes, identities(nodes, event_id), strict=True):
         match node:
@@ -93,8 +93,8 @@ def sets(nodes: Sequence[Node], event_id: str) -> list[bool]:
 
 
 def pruned(nodes: Sequence[Node], event_id: str) -> tuple[Node, ...]:
-    """The operators without attributes that nothing reads. What is not read decides nothing but which events are equal,
-    and that an instance aggregation alone counts: it reads what its events are told apart by."""
+    """The operators without attributes that nothing reads. An attribute that nothing reads decides only which events
+    are equal. Equality matters to instance aggregation alone, which reads the attributes that identify its events."""
     apart = identities(nodes, event_id)
     needed: list[set[str]] = [set() for _ in nodes]
     needed[-1] = {name for name, _ in attributes_of(nodes[-1])}

@@ -1,4 +1,5 @@
-"""What names mean in the places where expressions are: in FILTER, in SELECT, between the two streams of NEXT and FOLD.
+"""The meaning of names in the places where expressions are: in FILTER, in SELECT, between the two streams of NEXT and
+FOLD.
 
 `resolve` rewrites an attribute to the stream that it is of (see `nodes`); `family` is for rewritten ones.
 """
@@ -145,8 +146,8 @@ def joined(a: str, b: str) -> str | None:
 
 
 def moved(left: Iterable[str], right: Iterable[str]) -> dict[str, str]:
-    """What attributes of the left stream are called in the output of NEXT and FOLD. One that the right stream has too
-    gets `_1`, and so does one whose name such an attribute takes, in turn."""
+    """The names of the left stream's attributes in the output of NEXT and FOLD. One that the right stream has too gets
+    `_1`, and so does one whose name such an attribute takes, in turn."""
     left, right = list(left), set(right)
     names = {name: f"{name}_1" for name in left if name in right}
     taken = list(names.values())

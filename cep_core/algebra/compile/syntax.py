@@ -30,7 +30,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Item:
-    """What SELECT lists: `*` (no value), or a value and its name (None: the attribute's own)."""
+    """An item of SELECT's list: `*` (no value), or a value and its name (None: the attribute's own)."""
 
     value: s.Expr | None
     name: Name | None

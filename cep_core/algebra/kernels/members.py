@@ -1,7 +1,7 @@
-"""Which of many queries each row is for: lists of queries, and their constants as ranges of whole numbers.
+"""The queries, of many, that each row is for: lists of queries, and their constants as ranges of whole numbers.
 
-List l is numbers[bounds[l]:bounds[l + 1]], ascending. `low`, `high` (queries, columns): the range, inclusive, in which
-each column's key must lie; keys are (rows, columns).
+List l is numbers[bounds[l]:bounds[l + 1]], ascending. `low`, `high` (queries, columns): the range, inclusive, that must
+contain each column's key; keys are (rows, columns).
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def ascending(values: AnyArray) -> bool:
 
 @compiled.entry
 def all_different(words: Int64s) -> bool:
-    """Whether no two are equal: of words that ascend, or lie close together. False of others."""
+    """Whether no two words are equal, for words that ascend or whose range is small. False for others."""
     n = words.shape[0]
     low, high, ascend = np.int64(2**63 - 1), np.int64(-(2**63)), True
     for i in range(n):

@@ -18,7 +18,8 @@ from cep_core.kernels.uncounted_arrays import borrowed
 
 
 class Keys(NamedTuple):
-    """What comparisons read of a stream's events, as whole numbers: (rows, comparisons); and whether any is NULL."""
+    """The values of a stream's events that comparisons read, as whole numbers: (rows, comparisons); and whether any is
+    NULL."""
 
     words: Int64s
     missing: Bools

@@ -41,7 +41,7 @@ class Comparison:
     value: int | float
 
     def rows(self, table: Table) -> Bools:
-        """Of which rows of a table it is true."""
+        """For each row of a table whether it is true."""
         columns, name, rows = place_of(table.columns, self.name)
         if rows is None or len(columns[name][0]) > MOST_READ * len(rows):
             return self._true(table.columns[self.name])
@@ -57,7 +57,7 @@ class Comparison:
 
 
 def comparison_of(part: s.Expr, table: Table, family: Resolve) -> Comparison | None:
-    """What a condition compares; None where it is no comparison of a number of the stream with a number."""
+    """The comparison that a condition is; None where it is no comparison of a number of the stream with a number."""
     if not isinstance(part, s.Binary) or part.op not in OPERATORS:
         return None
     read, constant, op = part.left, part.right, part.op

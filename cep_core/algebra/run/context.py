@@ -1,4 +1,4 @@
-"""What the operators of one run share."""
+"""The state that the operators of one run share."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ ORDERS = frozenset({"<", "<=", ">", ">="})
 class Source:
     """The events of a run. Raises BadEventsError for events without the columns, times or types that they need.
 
-    `part`: the partition of each; `first`: an event of each partition. `texts`: strings that are compared with, beside
-    those of the plan.
+    `part`: the partition of each; `first`: an event of each partition. `texts`: strings that are compared with, in
+    addition to those of the plan.
     """
 
     def __init__(self, plan: AlgebraPlan, columns: Columns, texts: Collection[str] = ()) -> None:

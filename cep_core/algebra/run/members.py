@@ -1,9 +1,9 @@
 """Queries of one template run as one (RUMOR's channels: Hong 2009, 5.2): an operator makes each event once, and a list
 says which queries have it.
 
-What reads no constants of a query makes the same of an event for all queries that have it. So a FILTER with constants
-shortens lists, NEXT and FOLD take each left event once for all queries in its list that agree in what the condition
-reads, and rows are copied for their queries at the end only.
+An operator that reads no constants of a query makes the same of an event for all queries that have it. So a FILTER with
+constants shortens lists, NEXT and FOLD take each left event once for all queries in its list that agree in what the
+condition reads, and rows are copied for their queries at the end only.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Sorted:
         return len(rows) == 0 or bool(rows[-1] == len(rows) - 1 and (rows[1:] > rows[:-1]).all())
 
     def by_position(self, words: AnyArray) -> AnyArray:
-        """What is of the stream's rows, by position."""
+        """Values of the stream's rows, in the order of positions."""
         return words if self.in_place and len(words) == len(self.rows) else words[self.rows]
 
     def row_at(self, positions: Int64s) -> Int64s:

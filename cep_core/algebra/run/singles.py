@@ -54,7 +54,7 @@ def column_of(context: Context, table: Table, read: s.Attribute) -> Words:
 def holding(
     context: Context, table: Table, parts: Sequence[s.Expr], family: Resolve, where: str, rows: Int64s
 ) -> Int64s:
-    """Those of `rows`, numbers of the table's rows, of which a conjunction is true."""
+    """Those of `rows`, numbers of the table's rows, for which a conjunction is true."""
     comparisons = {x: one for x, part in enumerate(parts) if (one := comparison_of(part, table, family)) is not None}
     for comparison in comparisons.values():
         true = comparison.rows(table)
@@ -71,7 +71,7 @@ def holding(
 
 
 def filtered(context: Context, node: n.Filter, table: Table) -> Table:
-    """FILTER: what can leave 64 bits is asked of events only of which the rest is true."""
+    """FILTER: conditions that can leave 64 bits are evaluated only for events that satisfy the others."""
     family = context.family(node)
     rows = np.arange(len(table))
     for parts in parted(node.condition, family):

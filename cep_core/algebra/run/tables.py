@@ -125,7 +125,7 @@ def by_group(groups: Int64s, count: int, end: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def in_order(groups: Int64s, end: Int64s) -> bool:
-    """Whether rows, all of some group, lie by group and end."""
+    """Whether rows, all of some group, are sorted by group and end."""
     return not len(groups) or (groups[0] >= 0 and k.ascending_pairs(groups, end))
 
 

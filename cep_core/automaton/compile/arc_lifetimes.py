@@ -17,7 +17,8 @@ KINDS = ((EVENT, IGNORE), (EPSILON,), (WINDOW_END,))
 
 
 def by_epoch(plan: AutomatonPlan, row_of: list[int]) -> tuple[Int64s, Int64s, tuple[Int64s, ...]]:
-    """(bounds, live, lists). Epoch x lies between bounds[x - 1] and bounds[x]; its arcs are those of set live[x].
+    """(bounds, live, lists). Epoch x is the time between bounds[x - 1] and bounds[x]; its arcs are those of set
+    live[x].
 
     `row_of`: the row of each arc in the kernels' table; equal arcs have one. `lists`: for arcs that take an event, for
     epsilon arcs and for those at the window's end, (sets, states + 1) and a list: the rows of state q in set x are

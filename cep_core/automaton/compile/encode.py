@@ -14,7 +14,7 @@ from cep_core.language import syntax as s
 
 
 class Assembly(Instructions):
-    """What the kernels read of a plan, the events apart.
+    """A plan as the kernels read it, without the events.
 
     `conditions`: conjunctions on events, each one bit of an event; bit 0 is always set. `row_of`: the row of each arc
     in the table of arcs: arcs that differ in their lifetimes only share one, and arcs share conditions and programs.

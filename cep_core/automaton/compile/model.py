@@ -1,4 +1,4 @@
-"""What a pattern file of kind automaton may say."""
+"""The keys of a pattern file of kind automaton."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class ArcModel(Strict):
     at: Literal["window_end"] | None = None
     """It takes no event, when the run's time is over."""
     valid_from: Moment | None = None
-    """Events before this it does not take."""
+    """It takes no event before this."""
     valid_to: Moment | None = None
-    """Nor events from this on."""
+    """It takes no event from this on."""
 
 
 class AutomatonPattern(FamilyPattern):
@@ -86,7 +86,7 @@ class AutomatonPattern(FamilyPattern):
 
     kind: Literal["automaton"] = "automaton"
     register_: dict[Identifier, FieldModel] = Field(alias="register", default_factory=dict)
-    """What a run remembers: fields with a type and a first value."""
+    """The register of a run: fields with a type and a first value."""
     start: str = Field(min_length=1)
     """The state in which each run begins."""
     final: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -107,7 +107,8 @@ class AutomatonPattern(FamilyPattern):
 
     @property
     def declared(self) -> frozenset[str]:
-        """Fields the file's register names, those with mistakes included: they are told once, where they stand."""
+        """Fields the file's register names, those with mistakes included: a mistake is reported once, at its own
+        place."""
         register = self.document.data.get("register")
         return frozenset(map(str, register)) if isinstance(register, Mapping) else frozenset()
 

@@ -25,7 +25,8 @@ record it (docs/adr/0012-versions-of-results.md)."""
 
 ALWAYS = (-(2**63), 2**63 - 1)
 MOST_MOMENTS = 200
-"""A plan with more moments at which a lifetime begins or ends is not told apart in time: looking would cost more."""
+"""A plan with more moments at which a lifetime begins or ends has one hash for all times: several would cost more to
+find."""
 
 EVENT, IGNORE, EPSILON, WINDOW_END = "event", "ignore", "epsilon", "window_end"
 
@@ -87,8 +88,8 @@ class AutomatonPlan:
         return self._hash_in(*ALWAYS)
 
     def _hash_in(self, low: int, high: int) -> str:
-        """By what the results are known of runs that lie in [low, high) whole: arcs that live elsewhere are left out,
-        and so is where a lifetime begins or ends outside."""
+        """A hash that identifies the results of runs that are completely in [low, high): it leaves out arcs that live
+        elsewhere, and the moments outside at which a lifetime begins or ends."""
         arcs = tuple(
             replace(
                 arc,

@@ -61,8 +61,8 @@ def _turn(memory: Int64s, phase: int, q: int, g: int) -> None:
 
 @compiled.inlined
 def _enter(given: Given, groups: Groups, verdicts: Verdicts, e: int, fresh: bool, over: bool) -> None:
-    """Come to event e: the first of its partition (`fresh`), the last (`over`). What it does to states, and the next
-    one."""
+    """Come to event e: the first of its partition (`fresh`), the last (`over`). Computes the event's effect on states,
+    and the next event."""
     tables, programs, events, rules = given
     memory, lists, time = groups.memory, groups.lists, events.time
     if fresh:

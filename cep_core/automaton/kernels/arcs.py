@@ -23,7 +23,7 @@ from cep_core.kernels.register_programs import CONDITION, NO, OVERFLOW, RESTING,
 from cep_core.kernels.uncounted_arrays import borrowed
 
 DIES, RESTS, STEPS = range(3)
-"""What an event does to a state."""
+"""The effects of an event on a state."""
 
 FULL, ALARM = -1, -2
 """A buffer is too small; a whole number overflows."""

@@ -1,4 +1,4 @@
-"""What the kernels of kind automaton take: named tuples of arrays, which numba passes as they are.
+"""The arguments of the kernels of kind automaton: named tuples of arrays, which numba passes as they are.
 
 Sizes: n events in order of (partition, time, tie); S states; registers are rows of int64, the fields and then a mask of
 those that are NULL (0 then). Arrays of groups, sets, goals and rows begin small, and grow when a kernel asks for it.
@@ -66,7 +66,7 @@ class Rules(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What stays as it is while the runs are moved."""
+    """The arguments that stay as they are while the runs are moved."""
 
     tables: Tables
     programs: Programs
@@ -75,7 +75,7 @@ class Given(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What events do to states, DIES .. STEPS: (rows, S), and which rows are filled. See `arcs.judge`."""
+    """The effects of events on states, DIES .. STEPS: (rows, S), and which rows are filled. See `arcs.judge`."""
 
     verdicts: Int8s
     judged: Bools
@@ -104,8 +104,8 @@ class Sets(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """What comes of an event: registers (goals, width) and their states. `begun`, `begun_at`: the same of runs that
-    begin, `init` (1, width) being the first register. `alarm`: the arc that overflowed, and at which event."""
+    """The runs that an event leads to: registers (goals, width) and their states. `begun`, `begun_at`: the same of runs
+    that begin, `init` (1, width) being the first register. `alarm`: the arc that overflowed, and at which event."""
 
     registers: Int64s
     states: Int64s

@@ -1,5 +1,5 @@
-"""What runs say: rows of the runs in a final state, of those whose window is over, and of those that the last event of
-their partition leaves."""
+"""The rows that runs give: those of the runs in a final state, of those whose window is over, and of those that the
+last event of their partition leaves."""
 
 from __future__ import annotations
 

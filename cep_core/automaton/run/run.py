@@ -29,8 +29,8 @@ def run_automaton(
     `windows` only, if given.
 
     `window_end` arcs fire where `first.time + within` has been reached by the latest event of all or by `watermark`
-    (microseconds since the epoch). Who asks for windows may give a part of the events: then `watermark` alone says what
-    is reached, and where it is not given, the windows' end is.
+    (microseconds since the epoch). A caller that asks for windows may give a part of the events: then `watermark` alone
+    says what is reached, and where it is not given, the windows' end is.
     Raises BadEventsError for events without the columns, times or ids they need, and where a whole number overflows.
     """
     starts, reached = ALWAYS, -(2**63) if watermark is None else watermark
@@ -50,7 +50,7 @@ def run_automaton(
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run of the kernel gave. `rows`: int64 (first, last, state, register, mask of NULLs), positions in
+    """The output of a run of the kernel. `rows`: int64 (first, last, state, register, mask of NULLs), positions in
     `stream`.
 
     `log` and `nodes`: partial runs and their shared sets of firsts, where they were asked for.

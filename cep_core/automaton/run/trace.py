@@ -1,4 +1,5 @@
-"""What the automaton held, event by event: every partial run with the stretch of events in which it stayed what it was.
+"""The state of the automaton, event by event: every partial run with the stretch of events in which it stayed what it
+was.
 
 The paper's operator keeps these (section 5.1, Content) and stores ignored stretches as intervals (appendix D). Here
 they answer why a run died or never began; results do not need them.

@@ -80,7 +80,7 @@ class _Checker(MeasureChecker):
                 self.errors.append(error)
 
     def _compressed(self, plan: MatchesPlan) -> None:
-        """What a row that stands for many matches cannot have."""
+        """Reports keys that a row cannot have if it represents many matches."""
         for key, given in (("return", self.query.returns), ("limit_per_partition", self.query.limit_per_partition)):
             if given:
                 message = f"a compressed row stands for any number of matches: it has no {key}"

@@ -75,7 +75,7 @@ class ConditionChecker(PatternChecker):
                 self.conditions.append(self._moment(part, reads))
 
     def _mixed(self, part: s.Expr, reads: list[s.Attribute], path: Path_) -> bool:
-        """Reports `a.x` beside `a[i].x`: one speaks of every event, the other of every one but the first."""
+        """Reports `a.x` together with `a[i].x`: one speaks of every event, the other of every one but the first."""
         kleene = {one.variable for one in self.parts if one.kleene}
         for name in dict.fromkeys(read.variable for read in reads if read.variable in kleene):
             styles = {iterates(read) for read in reads if read.variable == name} - {""}

@@ -40,9 +40,9 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Extreme:
-    """What stands for the set of values that a condition asks about one by one: `read op other` is true of every event
-    of a Kleene part if it is true of the greatest value (`op` is < or <=; else of the least) and none is NULL; and of
-    no event at all, always."""
+    """The extreme value in place of the set of values that a condition asks about one by one: `read op other` is true
+    of every event of a Kleene part if it is true of the greatest value (`op` is < or <=; else of the least) and none is
+    NULL; and of no event at all, always."""
 
     read: s.Attribute
     op: str
@@ -156,7 +156,7 @@ class Assembly(Instructions):
         return 0, 0, 0, low, middle, when, middle, end, first, last, reads, 0, 0
 
     def _conditions(self, moment: str, part: int) -> list[int]:
-        """The slots of what must hold at a moment of a part, beside what the event alone tells."""
+        """The slots of the conditions that must hold at a moment of a part, without those on the event alone."""
         programs = []
         self.moment = moment
         for index, condition in enumerate(self.plan.conditions):
@@ -231,7 +231,7 @@ class Assembly(Instructions):
                 self.moves.append((field, self.op(m.GREATEST_F if real else m.GREATEST, field, value), 0))
 
     def _event(self, slot: Slot) -> int:
-        """What the event has to say for the slot."""
+        """The leaf by which the event gives the slot's value."""
         if slot.what == "scope":
             return self.leaf(Agreement(slot.name), "int")
         if self._family(slot) == "other":

@@ -1,4 +1,4 @@
-"""What a pattern file of kind matches may say."""
+"""The keys of a pattern file of kind matches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MatchesPattern(FamilyPattern):
     pattern: str
     """One SEQ of types, Kleene parts (T v+) and NOTs."""
     where: tuple[str, ...] = ()
-    """Conditions, all of which hold: a[1].x, a[i].x > a[i-1].x, [company] ..."""
+    """Conditions that must all hold: a[1].x, a[i].x > a[i-1].x, [company] ..."""
     returns: dict[Identifier, str] = Field(alias="return", default_factory=dict)
     """Measures of a match: a[1].price, COUNT(a), AVG(a.price)."""
     select: Selection = "skip_till_next_match"

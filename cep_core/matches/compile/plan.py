@@ -146,7 +146,7 @@ class MatchesPlan(InPanes):
 
     @property
     def unit_key(self) -> tuple[str, ...]:
-        """A row is a match, and a match lies in one partition."""
+        """A row is a match, and all events of a match are of one partition."""
         return self.shard_key
 
     @property
@@ -161,8 +161,8 @@ class MatchesPlan(InPanes):
 
     @property
     def windows(self) -> Windows:
-        """Window j ends with pane j, [j*pane, (j+1)*pane), and holds all that a match decided in that pane needs:
-        what lies up to `within` before (twice that where a NOT looks back from a match that another decides late;
+        """Window j ends with pane j, [j*pane, (j+1)*pane), and holds all that a match decided in that pane needs: the
+        events up to `within` before (twice that where a NOT looks back from a match that another decides late;
         everything, where matches must not overlap). A match is decided by its last event, or, where a NOT trails, when
         `within` has passed since its first; a compressed row with such a NOT, when it has passed since the last."""
         looks_back = self.trails and (self.leads or self.output == "compressed")
@@ -215,7 +215,7 @@ class MatchesPlan(InPanes):
 
 
 def iterates(read: s.Attribute) -> str:
-    """Which of a Kleene variable's events an attribute speaks of, one after the other: `each`, `later` (i > 1), or
+    """The events of a Kleene variable that an attribute speaks of, one after the other: `each`, `later` (i > 1), or
     none ("")."""
     if isinstance(read, s.Indexed):
         return "later" if read.index in ("i", "i-1", "..i-1") else ""

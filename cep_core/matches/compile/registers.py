@@ -70,7 +70,7 @@ def slot_of_newest(part: int, read: s.Attribute) -> Slot | None:
 
 
 def seen_reads(plan: MatchesPlan, slot: Slot) -> list[s.Attribute]:
-    """What a `seen` slot keeps of each event, in order."""
+    """The attributes of each event that a `seen` slot keeps, in order."""
     variable = plan.parts[slot.part].variable
     reads = s.attributes(plan.conditions[slot.condition].expression)
     return list(dict.fromkeys(read for read in reads if read.variable == variable and iterates(read)))

@@ -32,7 +32,8 @@ class Graph(NamedTuple):
 
 class Strands(NamedTuple):
     """Nodes laid out in strands. By link, `head` is the link of a strand's first node and `at` the node's place in
-    `line`, which holds the events; `sums` (size + 1, LANES): the name of all before each place (see `match_names`)."""
+    `line`, which holds the events; `sums` (size + 1, LANES): the name of all before each place (see
+    `cep_core.matches.run.match_ids`)."""
 
     head: Int32s
     at: Int32s
@@ -68,7 +69,7 @@ class Runs(NamedTuple):
 
 @compiled.entry
 def strands(graph: Graph, digests: UInt64s, laid: Strands) -> None:
-    """Lay the nodes out in strands: events of one part, each bound after the one before it and nothing else, side by
+    """Arrange the nodes in strands: events of one part, each bound after the one before it and nothing else, side by
     side. A match is slices of a few strands, so that it is written without stepping from node to node."""
     event, part, left, _, _ = borrowed(graph)
     head, at, line, sums = borrowed(laid)

@@ -28,7 +28,7 @@ DONE, FULL, MORE_GROUPS, OVERFLOWED = range(4)
 groups; or for good, as a whole number overflows."""
 
 AT, FREE, FREES, GROUPS, ALIVE, LINKS, ENDINGS = range(7)
-"""What `advance` remembers: the next event, free groups and how many, groups in use or free, groups under way; and what
+"""The state of `advance`: the next event, free groups and how many, groups in use or free, groups under way; and what
 it has written: links, ends."""
 
 WAITING, MOVED = range(2)
@@ -61,8 +61,8 @@ class Groups(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What is written: `columns` (5, size), new links, as in `cep_core.matches.run.buffer`; `ends` and `horizons`: the
-    nodes that end matches."""
+    """The output: `columns` (5, size), new links, as in `cep_core.matches.run.buffer`; `ends` and `horizons`: the nodes
+    that end matches."""
 
     columns: Int64s
     ends: Int64s

@@ -1,11 +1,11 @@
 """The shared match buffer: every run's events in one graph, read backwards from the event that ends a match.
 
-A link is a number. It stands for a node, which is an event bound to a part after any of the runs behind another link
-(or as the start of a run), or for a fork, which is either of two links (Agrawal et al. 2008, 5.1, keeps stacks with
-versioned pointers; runs that were merged have one future, so here every path back is a run, and no version is needed).
+A link is a number. It represents a node or a fork. A node is an event bound to a part after any of the runs behind
+another link (or as the start of a run); a fork is either of two links. Agrawal et al. (2008, 5.1) keep stacks with
+versioned pointers. Runs that were merged have one future, so here every path back is a run, and no version is needed.
 `newest` is the latest start among the runs behind a link, so paths whose start has fallen out of the window are never
-entered. Before matches are read the nodes are laid out in strands (`cep_core.matches.kernels.buffer`): what is spent on
-a match is a copy of its events, and its forks.
+entered. Before matches are read the nodes are laid out in strands (`cep_core.matches.kernels.buffer`): the cost of a
+match is a copy of its events, and its forks.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ CHUNK_MATCHES = 1 << 16
 @dataclass(frozen=True)
 class Chunk:
     """Some matches: their events end to end, each match's in order (`events`, int32 indices into the stream), how many
-    of each part it has (`lengths`: one row a match, one column a part), and its name (see `match_names`). Read from a
-    buffer, it is good until the next one is asked for."""
+    of each part it has (`lengths`: one row a match, one column a part), and its name (see
+    `cep_core.matches.run.match_ids`). Read from a buffer, it is good until the next one is asked for."""
 
     events: Int32s
     lengths: Int64s
@@ -101,7 +101,7 @@ def chunk_of(matches: Sequence[Match], parts: int, digests: UInt64s) -> Chunk:
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading matches takes beside the buffer. `digests`: of the events."""
+    """The arguments of reading matches, without the buffer. `digests`: of the events."""
 
     parts: int
     digests: UInt64s

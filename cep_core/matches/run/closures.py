@@ -32,8 +32,8 @@ Cell: TypeAlias = Callable[[Register, int], Any]
 
 class Program:
     """`begin[k]`, `take[k]`: conditions on an event as first, or as one more, event of part k, given the register of
-    the run before; `leave[k]`: on a run that ends part k. `enter[k]`, `extend[k]`: the register after. Conditions that
-    speak of nothing but the event are left to `local_conditions`."""
+    the run before; `leave[k]`: on a run that ends part k. `enter[k]`, `extend[k]`: the register after. Conditions on
+    nothing but the event are left to `cep_core.matches.run.events.Stream`."""
 
     def __init__(self, plan: MatchesPlan, columns: Columns) -> None:
         self.plan = plan
@@ -140,7 +140,7 @@ class Program:
         return lambda register, event: column[event]
 
     def _newest(self, part: int, read: s.Attribute) -> Cell:
-        """What a condition reads of the event that part `part` is about to take."""
+        """The value that a condition reads of the event that part `part` is about to take."""
         slot = slot_of_newest(part, read)
         if slot is None:
             column = self.columns(read.name)

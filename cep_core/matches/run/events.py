@@ -24,7 +24,7 @@ class Stream:
     `negated` (bit k: may begin part k, be one more event of part k, be an event of NOT k) are arrays of its length.
 
     `events`: those that some part may bind, partition after partition, each in order. `broken[i]`: no run goes on to
-    event i of them: it is the first of its partition, or one lies before it that a run may not ignore."""
+    event i of them: it is the first of its partition, or an event that a run may not ignore comes before it."""
 
     def __init__(self, plan: MatchesPlan, events: pa.Table | Columns, may: UInt64s | None = None) -> None:
         """`may`: of each event the bindings that may take it (`bindings`, a bit each), where that is known; then an

@@ -1,6 +1,6 @@
 """The automaton in Python: any register, whole numbers of any size on the way, one run after the other.
 
-What the compiled one (`automaton`) cannot hold or gives up runs here, and the tests hold both together.
+Runs that the compiled one (`automaton`) cannot hold, or gives up, are done here. The tests compare both.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Interpreter:
         self.runs[k] = live
 
     def _settle(self, event: int, moved: dict[int, Runs], starts: bool) -> list[int]:
-        """What bound the event becomes nodes of the buffer, and goes on; those returned end matches."""
+        """The runs that bound the event become nodes of the buffer, and go on; those returned end matches."""
         ends: list[int] = []
         buffer = self.buffer
         nodes = [

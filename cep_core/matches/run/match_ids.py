@@ -1,4 +1,4 @@
-"""Match ids: 32 hex digits from the ids of the events and the parts they stand in, the same in every run."""
+"""Match ids: 32 hex digits from the ids of the events and their parts, the same in every run."""
 
 from __future__ import annotations
 

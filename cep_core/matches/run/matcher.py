@@ -1,12 +1,12 @@
-"""The automaton over a stream: merged runs step through its events, and each event that ends matches is told.
+"""The automaton over a stream: merged runs step through its events, and each event that ends matches is reported.
 
 State k: parts 0..k have begun, the newest event is of part k. At a Kleene part a run takes an event, begins the next
 part with it, ignores it, or does several of these (Agrawal et al. 2008, section 3.2); elsewhere it begins or ignores.
 
 Runs are stepped by `cep_core.matches.kernels.step`, where their registers are fields of 64 bits
-(`cep_core.matches.compile.encode`). A whole number that does not fit gives the partition up: it is read again by the
-`interpreter`, which says what comes of it, from the event where no run was under way last; what has been told already
-is passed over. So no number is ever wrong, and none is told twice.
+(`cep_core.matches.compile.encode`). A whole number that does not fit gives the partition up: the `interpreter`, which
+gives its results, reads it again from the last event where no run was under way; results that are reported already are
+skipped. So no number is ever wrong, and none is reported twice.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Automaton:
             reason = k.advance(programs, leaves, events, groups, written, rules)
             at, links, count = int(memory[k.AT]), int(memory[k.LINKS]), int(memory[k.ENDINGS])
             if reason == k.OVERFLOWED:
-                # the event that did not fit has left links and ends behind: nothing of this go is told
+                # the event that did not fit has left links and ends behind: nothing of this go is reported
                 cuts = np.flatnonzero(stream.broken[: at + 1])
                 self.begun = max(self.begun, int(cuts[-1]) if len(cuts) else 0)
                 yield from self._slowly(each, reported)

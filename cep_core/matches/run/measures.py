@@ -41,7 +41,7 @@ class Measures:
         ]
 
     def _value(self, read: s.Attribute, chunk: Chunk) -> pa.Array:
-        """What an attribute or an aggregate is, of each match."""
+        """The value of an attribute or an aggregate, for each match."""
         part = self.part[read.variable]
         if isinstance(read, s.Indexed) and not read.name:
             return arrow(chunk.lengths[:, part])

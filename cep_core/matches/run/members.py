@@ -1,7 +1,7 @@
-"""Plans of one form run as one: whom an event is for is one more column by which events are parted.
+"""Plans of one form run as one: the member that an event is for is one more column of the partition key.
 
-A match lies in one partition, and no partition asks what lies in another, so each member has the rows that it has
-alone. An event is there once for each member that may bind it; that its id is its own is known of the whole table.
+All events of a match are of one partition, and no partition reads events of another, so each member has the rows that
+it has alone. An event is repeated for each member that may bind it; that its id is its own is known of the whole table.
 """
 
 from __future__ import annotations

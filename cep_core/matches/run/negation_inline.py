@@ -2,12 +2,12 @@
 
 Where an event n rules a match out by nothing but its place (its conditions speak of n alone, and it is of the match's
 partition), only the nearest such event matters:
-- between two parts: the last n before the later part's first event must not lie after the earlier part's last event;
-- first: the last n before the match's first event must not lie within the window that reaches back from its last;
-- last: the next n after the match's last event must not lie within the window of its first.
-Each is known of an event before any match is read (ADR 3 does the same for trends), so that what a NOT rules out is not
-read, and the graph of a compressed row is the graph without the steps that a fence crosses. Other NOTs are checked on
-the finished match (`negation_deferred`).
+- between two parts: the last n before the later part's first event must not be after the earlier part's last event;
+- first: the last n before the match's first event must not be within the window that reaches back from its last;
+- last: the next n after the match's last event must not be within the window of its first. Each is known of an event
+before any match is read (ADR 3 does the same for trends), so matches that a NOT rules out are not read. The graph of a
+compressed row is the graph without the steps that a fence crosses. Other NOTs are checked on the finished match
+(`negation_deferred`).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class CheckedMeasure:
 
 @dataclass(frozen=True)
 class CheckedQuery:
-    """What a pattern file says, resolved against a schema."""
+    """The contents of a pattern file, resolved against a schema."""
 
     node: s.PatternNode
     types: tuple[tuple[str, str], ...]

@@ -83,7 +83,7 @@ class Automaton:
 
     @property
     def watched(self) -> frozenset[str]:
-        """Variables whose events matter to its trends: its own, and those that may not be passed over."""
+        """Variables whose events matter to its trends: its own, and those that may not be skipped."""
         return frozenset(self.variables).union(*(names for t in self.inner for names in (*t.gap.next, *t.gap.later)))
 
     @property
@@ -187,8 +187,8 @@ def requiring(automaton: Automaton, variables: frozenset[str]) -> Automaton:
 
 
 def implied(automaton: Automaton) -> Automaton:
-    """The same without `next`, where it says no more than that: of what may follow the event, the first time. States
-    of which that is all are those that positions with the same followers make up."""
+    """The automaton without `next` where that adds nothing: where `next` names all variables that may follow the event,
+    so that it means the first time of any of them. That holds for a state made of positions with the same followers."""
     out: dict[int | None, set[str]] = {}
     for t in automaton.inner:
         out.setdefault(t.source, set()).add(automaton.states[t.target].variable)

@@ -41,7 +41,7 @@ class _Fragment:
 
 
 class _Effort:
-    """What is left of MAX_EFFORT."""
+    """The remainder of MAX_EFFORT."""
 
     def __init__(self) -> None:
         self.left = MAX_EFFORT

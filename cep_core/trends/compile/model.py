@@ -1,4 +1,4 @@
-"""What a pattern file of kind trends may say."""
+"""The keys of a pattern file of kind trends."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class TrendsPattern(FamilyPattern):
     pattern: str
     """Event types under operators: A+, SEQ(A+, NOT C, B), A OR B ..."""
     where: tuple[str, ...] = ()
-    """Conditions, all of which hold: on one event, on neighbours (S.price > NEXT(S).price), equal for all ([city])."""
+    """Conditions that must all hold: on one event, on neighbours (S.price > NEXT(S).price), equal for all ([city])."""
     returns: dict[Identifier, str] = Field(alias="return", min_length=1)
     """Result columns: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute)."""
     group_by: tuple[Identifier, ...] = ()
-    """Columns by which results are told apart."""
+    """Columns by which results are grouped."""
     slide: MaybeDuration = None
     """The time from one window to the next; where none is said, windows follow one another."""
     origin: Moment = 0

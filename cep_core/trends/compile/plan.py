@@ -41,7 +41,8 @@ class Plan(OneForm):
 
     automata: tuple[Automaton, ...]
     guards: tuple[Automaton, ...]
-    """What each NOT rules out, by guard index; a guard's gaps name guards of smaller index."""
+    """The automaton of the trends that each NOT rules out, by guard index; a guard's gaps name guards of smaller
+    index."""
     types: tuple[tuple[str, str], ...]
     local: tuple[tuple[str, s.Expr], ...]
     pairs: tuple[PairPredicate, ...]
@@ -91,8 +92,8 @@ class Plan(OneForm):
 
     @property
     def window_by_window(self) -> bool:
-        """Whether a NOT begins or ends with a NOT (an optional part beside it may be absent): what it rules out then
-        depends on the window, and windows cannot share it."""
+        """Whether a NOT begins or ends with a NOT (an optional part next to it may be absent): the trends it rules out
+        then depend on the window, and windows cannot share it."""
         return any(t.gap.holds or t.gap.fails for guard in self.guards for t in guard.starts) or any(
             option for guard in self.guards for state in guard.states for option in state.accepts
         )
@@ -144,8 +145,8 @@ class Plan(OneForm):
         return (*self.group_by, "window_start")
 
     def owned(self, windows: range) -> tuple[str, int, int]:
-        """Rows of `windows` (not empty) are those with a `window_start` among theirs. What lies between two starts is
-        owned too: no row of this plan is there, but one of another `slide` may be."""
+        """Rows of `windows` (not empty) are those with a `window_start` among theirs. The time between two starts is
+        owned too: it has no row of this plan, but may have one of another `slide`."""
         return "window_start", self.windows.start(windows[0]), self.windows.start(windows[-1] + 1)
 
     @property
@@ -293,7 +294,7 @@ def _pairs(
 
 
 def _supported(pattern: TrendsPattern, plan: Plan) -> None:
-    """Refuse, by name, what the kernels do not do yet: never answer with a guess."""
+    """Refuse constructs that the kernels do not support, with an error that names them: never answer with a guess."""
     for name, scope in plan.scoped:
         if name in plan.group_by and not set(plan.positive) <= scope:
             place = pattern.document.place(("group_by", plan.group_by.index(name)))

@@ -1,4 +1,4 @@
-"""What the kernels of kind trends take: named tuples of arrays, which numba passes as they are.
+"""The arguments of the kernels of kind trends: named tuples of arrays, which numba passes as they are.
 
 Sizes: T tasks, n events sorted by (partition, time), S states, G guards, L layers, K numbers a row, M extrema.
 """
@@ -35,8 +35,8 @@ class Events(NamedTuple):
 
 
 class Nfa(NamedTuple):
-    """S: the `variable` of a state. S + 1 each: `start_of`, `into_of`, `accept_of` and `store_of` say which rows of
-    the table beside them are a state's; `conditions` and `into` have the same rows. `columns` names the columns."""
+    """S: the `variable` of a state. S + 1 each: `start_of`, `into_of`, `accept_of` and `store_of` say which rows of the
+    table next to them are a state's; `conditions` and `into` have the same rows. `columns` names the columns."""
 
     variable: Int64s
     start_of: Int64s
@@ -51,9 +51,9 @@ class Nfa(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What an event may do. By variable, `states_of`: ranges into `states`, those that its events may take. S each: a
-    trend may begin, may end here. Of state q, into[into_of[q] : into_of[q + 1]]: source states (of `linear`), or the
-    stores that it reads; and rows store_of[q] to store_of[q + 1] of `store` (as in `Nfa`), those it adds to."""
+    """The steps an event may do. By variable, `states_of`: ranges into `states`, those that its events may take. S
+    each: a trend may begin, may end here. Of state q, into[into_of[q] : into_of[q + 1]]: source states (of `linear`),
+    or the stores that it reads; and rows store_of[q] to store_of[q + 1] of `store` (as in `Nfa`), those it adds to."""
 
     states_of: Int64s
     states: Int64s
@@ -96,9 +96,9 @@ class Divides(NamedTuple):
 
 
 class Halves(NamedTuple):
-    """`halves` (H, 2): states with predecessors, each with a divide. What `divide_and_conquer.conquer` has found for an
-    event, in row (event - first) * H + half: `pending`, `pending_ext`, and whether there is any (`waiting`). `branch`,
-    `branch_ext`, `branch_stamp`: nodes of its Fenwick tree. `edges`: where blocks begin."""
+    """`halves` (H, 2): states with predecessors, each with a divide. The results of `divide_and_conquer.conquer` for an
+    event are in row (event - first) * H + half: `pending`, `pending_ext`, and whether there is any (`waiting`).
+    `branch`, `branch_ext`, `branch_stamp`: nodes of its Fenwick tree. `edges`: where blocks begin."""
 
     halves: Int64s
     pending: AnyArray
@@ -137,7 +137,7 @@ class Links(NamedTuple):
 
 
 class Predecessors(NamedTuple):
-    """What `general` finds the predecessors of a transition by: stores, divides, conditions, links."""
+    """The data by which `general` finds the predecessors of a transition: stores, divides, conditions, links."""
 
     ranks: Ranks
     fenwick: Fenwick

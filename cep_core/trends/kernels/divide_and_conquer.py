@@ -3,7 +3,7 @@
 The events of a task are cut into blocks of about `BLOCK`. Two events of different blocks part at exactly one place of
 the binary tree over the blocks: v in its left half, w in its right half, and both halves known once the left one is
 done. There, in the order of the first inequality, the v's are put into a Fenwick tree over the ranks of the second
-one, and each w asks it for a prefix. What w is given waits in `pending` until w's own turn. Pairs within a block are
+one, and each w asks it for a prefix. The sum for w waits in `pending` until w's own turn. Pairs within a block are
 tried one by one.
 
 Exact: every pair (v, w) of different blocks meets once, at the place named, and is counted there exactly when its

@@ -3,7 +3,7 @@
 | tier | array | exact |
 | --- | --- | --- |
 | F | float64 (rows, K) | additions of whole numbers, while the result stays below 2^53 |
-| U | uint64 (rows, K, 2): low, high | whole numbers modulo 2^128, whatever lies between |
+| U | uint64 (rows, K, 2): low, high | whole numbers modulo 2^128, for intermediate sums of any size |
 | E | float64 (rows, K, 2): mantissa |m| < 2^300, exponent e >= 0: m 2^(600 e) | as float64, any size |
 | D | float64 (rows, K, 3): mantissa in two floats, high + low, and the exponent of E | 2^-104 an addition, any size |
 
@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import overload
 
 from cep_core import compiled
-from cep_core.events.array_types import AnyArray
+from cep_core.events.array_types import AnyArray, Int64s, UInt64s
 from cep_core.trends.kernels.scaled import d_add, d_multiply
 
 LARGEST = 2.0**960
@@ -223,3 +223,14 @@ def _weigh(a: AnyArray, i: int, k: int, w: float) -> Callable[..., None]:
         a[i, k, 0] = total
 
     return wide
+
+
+@compiled.entry
+def add_wide(sums: UInt64s, owner: Int64s, out: UInt64s) -> None:
+    """out[owner[t]] += sums[t], (.., K, 2) modulo 2^128."""
+    for t in range(sums.shape[0]):
+        c = owner[t]
+        for k in range(sums.shape[1]):
+            low = out[c, k, 0] + sums[t, k, 0]
+            out[c, k, 1] += sums[t, k, 1] + (np.uint64(1) if low < sums[t, k, 0] else np.uint64(0))
+            out[c, k, 0] = low

@@ -1,7 +1,7 @@
 """The fast kernel: any match, predecessors from running totals, hashes and ordered prefixes, in any tier.
 
-What `trends.run` computes, for the patterns most often written. Rows are kept for the events of one time only; stores
-are those of `blocks`.
+It computes the same as `general`, for the patterns most often written. Rows are kept for the events of one time only;
+stores are those of `blocks`.
 """
 
 from __future__ import annotations

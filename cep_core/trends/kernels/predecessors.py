@@ -30,7 +30,7 @@ def _add_row(work: Work, row: int, h: int) -> None:
 
 @compiled.inlined
 def _in_bounds(nfa: Nfa, guards: Guards, time: Int64s, t: int, v: int, e: int) -> bool:
-    """Whether event v lies before the bound of each guard of transition t that is to fail."""
+    """Whether event v is before the bound of each guard of transition t that is to fail."""
     may = True
     for g in range(nfa.into[t, c.FAILS], nfa.into[t, c.FAILS_END]):
         may = may and time[v] < guards.bounds[guards.lists[g], e]

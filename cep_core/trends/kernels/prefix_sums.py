@@ -8,10 +8,10 @@ in another width.
 
 Exact, as every rank before x is counted in one level only: the one where its block and x's first meet.
 
-A segment's levels lie one behind another; `roots[segment, level]` is where each begins, `width[segment, level]` how
-wide its blocks are: the top level is one block as wide as it needs, so that a hash's total takes two positions. A tree
-holds K numbers in planes: (K, nodes) of tier F, (K, 2, nodes) of tier U, (K, 3, nodes) of tier D. Extrema are kept the
-same way, with the largest value for the sum.
+A segment's levels are stored one after the other; `roots[segment, level]` is where each begins, `width[segment, level]`
+how wide its blocks are: the top level is one block as wide as it needs, so that a hash's total takes two positions. A
+tree holds K numbers in planes: (K, nodes) of tier F, (K, 2, nodes) of tier U, (K, 3, nodes) of tier D. Extrema are kept
+the same way, with the largest value for the sum.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranks of values in their segments, and how many lie below a value."""
+"""Ranks of values in their segments, and how many are below a value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rank_in_segments(
 def count_below(
     keys: Int64s, order: Int64s, values: int, segment: Codes, below: Codes, wanted: Int64s, at: Int64s, limit: Int32s
 ) -> None:
-    """How many distinct values of its segment lie below each W-event's own, `wanted` being their order: one merge."""
+    """How many distinct values of its segment are below each W-event's own, `wanted` being their order: one merge."""
     x, current, count, last = 0, -1, 0, -1
     for i in range(wanted.shape[0]):
         w = wanted[i]

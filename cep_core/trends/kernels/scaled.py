@@ -6,7 +6,7 @@ from cep_core import compiled
 
 RADIX = 600
 """Exponents of tier E count powers of 2^RADIX. A mantissa shifted by one step is still a normal float64, so numbers are
-aligned without a loss; two steps apart, the smaller one is nothing beside the larger (2^-600)."""
+aligned without a loss; two steps apart, the smaller one is nothing compared with the larger (2^-600)."""
 BIG = 2.0 ** (RADIX // 2)
 SMALL = 2.0 ** -(RADIX // 2)
 STEP_UP = 2.0**RADIX

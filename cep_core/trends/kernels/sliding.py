@@ -1,7 +1,7 @@
 """Overlapping windows in one pass: every sum is a vector with a lane for each window that is open.
 
-An event lies in `within / slide` windows. Instead of computing each by itself, a row holds all of them side by side:
-the predecessors are found once, and their vectors added, in vector registers. All open lanes contain the event; a
+An event is in `within / slide` windows. Instead of computing each by itself, a row holds all of them side by side: the
+predecessors are found once, and their vectors added, in vector registers. All open lanes contain the event; a
 lane whose window has ended is read out and cleared before the next event, so that closed lanes are zero.
 
 Rows are (K, lanes) laid flat, lane l of sum k at k * lanes + l: float64 (rows, K * lanes) of tier F, or uint64

@@ -17,7 +17,7 @@ def nearest_later(time: Int64s, ends: Int64s, ranks: Ranks, base: Int64s, within
     """Lower out[v] (-1: nowhere) to the first position of the time of the nearest later w of v's segment whose limit is
     above v's rank, O(n log n). `ranks`: (n) each, of one layer.
 
-    From the last event to the first, each segment keeps the w's that may be nearest to somebody: one with a limit no
+    From the last event to the first, each segment keeps the w's that may be nearest to some v: one with a limit no
     larger than a nearer one's never is. So limits rise with distance, and the nearest that is large enough is found by
     halving."""
     rank, limit, seg_v, seg_w = borrowed(ranks)

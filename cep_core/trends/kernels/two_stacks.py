@@ -1,4 +1,4 @@
-"""Overlapping windows without adjacent conditions: what an event costs does not grow with the windows it lies in.
+"""Overlapping windows without adjacent conditions: the cost of an event does not grow with the number of its windows.
 
 Without adjacent conditions the events of a stretch of time act on the running totals as a matrix: entry (p, q) is how
 many ways lead from total p to total q, total 0 being the constant 1 that trends begin from. A window's answer is the

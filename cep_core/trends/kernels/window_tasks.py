@@ -1,4 +1,4 @@
-"""Which rows of each partition lie in which windows."""
+"""Which rows of each partition are in which windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pass must carry for the measures asked for, and how sums of rows become columns."""
+"""The sums that a pass must carry for the measures asked for, and how sums of rows become columns."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Values:
 
 
 class Contributions:
-    """What each event of a slice adds. `weights` for a pass in whole numbers, in which a count is a row and a sum of
-    values as many as it has parts; `row_of`: the rows of the counts, by sum; `values`: those of the others;
+    """The numbers that each event of a slice adds. `weights` for a pass in whole numbers, in which a count is a row and
+    a sum of values as many as it has parts; `row_of`: the rows of the counts, by sum; `values`: those of the others;
     and the values behind the extrema's codes."""
 
     def __init__(self, slice_: Slice, wanted: Carried) -> None:

@@ -1,8 +1,8 @@
 """Sums as numbers of any size, and the one way in which each is rounded for a result.
 
-What a result shows depends on the true sum only, so that no order of additions shows. Sums that are known exactly are
-rounded once. Others are known within an error, and are shown with so few digits that all that lie within it agree;
-where they do not, who asked computes them more exactly (`log10` answers None).
+A result depends on the true sum only, so that no order of additions shows. Sums that are known exactly are rounded
+once. Others are known within an error, and are shown with so few digits that all numbers within the error agree; where
+they do not, the caller computes them more exactly (`log10` answers None).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ KNOWN = 2.0**-60
 
 _SHIFT = Decimal("0.3183098861837907")
 _FRACTION = Decimal("0.4142135623730951")
-"""Where decisions lie: at no number that values and counts come to by themselves, such as powers of ten or halves."""
+"""The thresholds of decisions: at no number that values and counts come to by themselves, such as powers of ten or
+halves."""
 _FINE = Context(prec=80, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _LOG10_2 = math.log10(2.0)
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from cep_core.events.array_types import Bools, Codes, Float64s, Int64s, UInt64s
 from cep_core.trends.kernels.arguments import Tasks
+from cep_core.trends.kernels.numbers import add_wide
 from cep_core.trends.kernels.rounding import nearest
-from cep_core.trends.kernels.wide_sums import add_wide
 from cep_core.trends.run.aggregates import Carried, Contributions
 from cep_core.trends.run.exact_arithmetic import Number, count_log10
 from cep_core.trends.run.kernel_pass import Pass
@@ -212,7 +212,7 @@ class Cells:
         return self._exact(c, k) or self.beyond[c, k]
 
     def _exact(self, c: int, k: int) -> Number | None:
-        """A sum, where 128 bits are known to hold it: what is true of its size, not of how it was computed, says so."""
+        """A sum, where 128 bits are known to hold it: that follows from its size, not from how it was computed."""
         contributions = self.contributions
         values = contributions.values_of.get(k)
         if values is None:

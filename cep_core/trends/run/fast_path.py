@@ -42,7 +42,7 @@ def applies(automaton: Automaton, layout: Layout) -> bool:
 
 @dataclass(frozen=True)
 class Trees:
-    """Where the blocks of each layer's segments lie (see `cep_core.trends.kernels.prefix_sums`). `nodes` is each
+    """The places of the blocks of each layer's segments (see `cep_core.trends.kernels.prefix_sums`). `nodes` is each
     layer's number of nodes."""
 
     blocks: Blocks
@@ -50,7 +50,7 @@ class Trees:
 
 
 def trees(layers: Layers) -> Trees:
-    """Lay the levels of each segment one behind another. A segment of r ranks has positions 0..r."""
+    """Place the levels of each segment one after the other. A segment of r ranks has positions 0..r."""
     segments = len(layers.fenwick.size)
     top = layers.fenwick.size.astype(np.int64)
     height = np.ones(segments, np.int64)

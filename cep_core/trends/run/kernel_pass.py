@@ -20,7 +20,7 @@ from cep_core.trends.run.successors import make_links
 from cep_core.trends.run.window_tasks import WIDTH, Sums, number_rows
 
 MAX_BYTES = 8 << 30
-"""Work memory of one pass; a larger window is refused by name."""
+"""Work memory of one pass; a larger window is refused with an error."""
 
 
 class Pass:
@@ -129,9 +129,9 @@ class Pass:
     def roundings(self, tasks: Tasks) -> Float64s:
         """For each task, how many additions at most have rounded what went into its count of trends (float64, T).
 
-        What a partial trend is part of is added to at most once an event where it is stored; and where a row reads it,
-        once for each transition and level of a tree, or pair that is tried: of linked events each is read at one time
-        only, and divide and conquer tries the pairs of a block and builds a tree for each halving."""
+        A sum that contains a partial trend is added to at most once an event where it is stored; and where a row reads
+        it, once for each transition and level of a tree, or pair that is tried: of linked events each is read at one
+        time only, and divide and conquer tries the pairs of a block and builds a tree for each halving."""
         n = (tasks.hi - tasks.lo).astype(np.float64)
         states, nfa = len(self.layout.nfa.variable), self.layout.nfa
         into = int(np.diff(nfa.into_of).max(initial=1))

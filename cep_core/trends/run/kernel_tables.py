@@ -15,7 +15,7 @@ from cep_core.trends.kernels import columns as c
 from cep_core.trends.kernels.arguments import Nfa
 
 Link = tuple[str, Variables]
-"""A variable V and those of which one may follow it: an event under V is linked to the first time at which one could.
+"""A variable V and the variables that may follow it: an event under V is linked to the first time at which one could.
 `JUST_AFTER`: any event is linked to the one just after it."""
 JUST_AFTER: Link = ("", ())
 Four = tuple[int, int, int, int]
@@ -165,8 +165,8 @@ class _Links:
         return sorted({(v, u) for v, names in self.number for u in names})
 
     def of(self, transition: Transition) -> Four:
-        """Ranges into `flat`: links that lead to the event after the gap, the first of which is among `leading` of its
-        source; and links that do not."""
+        """Ranges into `flat`: links that lead to the event after the gap (the first of them is among `leading` of its
+        source); and links that do not."""
         return self.ranges[transition]
 
     def _add(self, transition: Transition) -> None:

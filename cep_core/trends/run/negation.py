@@ -25,7 +25,8 @@ from cep_core.trends.run.window_tasks import ALWAYS
 
 
 class Guards:
-    """What the trends of `automaton`'s NOTs rule out, under the equivalences `scopes` that no trend has settled."""
+    """The bounds that the trends of `automaton`'s NOTs set, under the equivalences `scopes` that no trend has
+    settled."""
 
     def __init__(self, events: Events, automaton: Automaton, scopes: tuple[Scope, ...]) -> None:
         self.events = events

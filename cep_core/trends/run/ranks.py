@@ -184,7 +184,7 @@ def _rank_by_segment(coded: _Coded, rank: Int32s, limit: Int32s) -> tuple[Int64s
         value_v, value_w = comparison.ordered()
         values = comparison.size
     if coded.symmetric and coded.segments == 1:
-        # every code is the rank of a value that is there
+        # every code is the rank of a value that exists
         rank[coded.v], limit[coded.w] = value_v, value_w
         return np.zeros(1, np.int64), np.full(1, values)
     base, size = np.zeros(coded.segments, np.int64), np.zeros(coded.segments, np.int64)

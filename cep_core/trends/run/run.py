@@ -3,10 +3,10 @@
 Why the tiers are right. A pass adds whole numbers only: a count, or a part of a value
 (`cep_core.trends.kernels.rounding`). Rows of counts only ever grow by additions of what is not negative, so a float64
 sum below 2^53 was made of whole numbers below 2^53 and is exact; a rounding error can first occur in a sum that is 2^53
-or more, and so shows. What sums of parts come to on the way is at most how many values were added times the largest
-part. Otherwise, while the float64 sum (within 1e-9 of the truth) is below 3e38 < 2^128, the sum modulo 2^128 *is* the
-sum. Beyond, a count is NULL and ten digits of its logarithm are asked for, which float64 mostly gives for sure, and
-tier D else.
+or more, and so shows. An intermediate sum of parts is at most the number of values added times the largest part.
+Otherwise, while the float64 sum (within 1e-9 of the truth) is below 3e38 < 2^128, the sum modulo 2^128 *is* the sum.
+Beyond, a count is NULL and ten digits of its logarithm are asked for, which float64 mostly gives for sure, and tier D
+else.
 
 So a result is a function of the true sums: the order of rows, and what else is computed with them, does not show.
 """
@@ -69,7 +69,7 @@ def run_lanes(form: Plan, columns: Columns, masks: UInt64s, lanes: int, windows:
 
 
 class _Answer:
-    """What a plan says of events: cells of one run as columns where float64 tells all, the rest row by row."""
+    """The answer of a plan to events: cells of one run as columns where float64 is exact, the rest row by row."""
 
     def __init__(self, plan: Plan, events: Events, windows: range | None) -> None:
         self.plan, self.events, self.windows = plan, events, windows
@@ -150,7 +150,7 @@ class _Answer:
 
 
 def _within(plan: Plan, columns: Columns, windows: range, may: UInt64s | None) -> tuple[Columns, UInt64s | None]:
-    """Only events that lie in one of `windows`."""
+    """Only events in one of `windows`."""
     start, end = plan.windows.span(windows)
     name = plan.schema.event_time
     if not columns.has(name):

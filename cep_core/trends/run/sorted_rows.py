@@ -131,7 +131,7 @@ def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> Predic
 
 
 def check_alarm(predicates: Predicates) -> None:
-    """Raises BadEventsError when a program met whole numbers beyond 64 bits, or, beside doubles, beyond 2^53."""
+    """Raises BadEventsError when a program met whole numbers beyond 64 bits, or, compared with doubles, beyond 2^53."""
     if predicates.alarm[0]:
         raise BadEventsError(
             "a whole number leaves 64 bits in an adjacent condition, or is past 2^53 beside a double",

@@ -1,4 +1,4 @@
-"""What a pass is asked for and what it answers: windows of partitions, weights of events, sums."""
+"""The input and output of a pass: windows of partitions, weights of events, sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pattern file of kind xml_join may say."""
+"""The keys of a pattern file of kind xml_join."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class QueryModel(BaseModel):
 
 
 class XmlJoinPattern(Pattern):
-    """Queries of kind xml_join, as an analyst wrote them. What they say is read by `check`: texts may hold fields of
+    """Queries of kind xml_join, as an analyst wrote them. `check` reads their contents: texts may hold fields of
     `each`, and every mistake has its place."""
 
     kind: Literal["xml_join"] = "xml_join"
@@ -86,7 +86,7 @@ class XmlJoinPattern(Pattern):
     operator: Annotated[Any, WithJsonSchema(_QUERY["operator"])] = None
     """followed_by: the right document is later. join: either may be."""
     where: Annotated[Any, WithJsonSchema(_QUERY["where"])] = None
-    """Equalities of values, all of which hold: $author = $blogger."""
+    """Equalities of values that must all hold: $author = $blogger."""
     within: Annotated[Any, WithJsonSchema(_QUERY["within"])] = None
     """How far apart the two documents are at most, inclusive; or unbounded."""
     returns: Annotated[Any, WithJsonSchema(_QUERY["return"])] = Field(alias="return", default=None)

@@ -8,7 +8,7 @@ from typing import Literal
 from cep_core.documents.paths import Path
 
 Form = Literal["text", "normal", "node"]
-"""What is taken of a node: its string value, that with spaces normalised, or the node itself."""
+"""The value that is taken of a node: its string value, that with spaces normalised, or the node itself."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Ids of answers: two lanes of 64 bits, mixed of digests column by column, and written as 32 hex digits.
 
-What the constants are is a part of stored data: an answer has the same id in every run.
+The values of the constants are a part of stored data: an answer has the same id in every run.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def merge(
     """Writes (left row, right row) of each pair of witnesses into `out` as far as it reaches, and counts them all.
 
     `left`, `right`: the numbers of the sides; `pairs` (n, 2): columns of `codes` that are equal; times in microseconds;
-    the later one lies in [low, high).
+    the later one is in [low, high).
     """
     bounds, hashes, times, ids, codes = borrowed(sides)
     pairs, out = borrowed(pairs), borrowed(out)

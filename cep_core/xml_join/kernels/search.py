@@ -1,8 +1,8 @@
-"""Which of many texts stand in the character data of XML documents: one pass over bytes, no tree.
+"""Search for many texts in the character data of XML documents: one pass over bytes, no tree.
 
-The texts are states of an automaton (Aho and Corasick 1975) over bytes. Markup is passed over, references and CDATA
+The texts are states of an automaton (Aho and Corasick 1975) over bytes. Markup is skipped, references and CDATA
 are read as the text that they are, so that the string value of an element is an unbroken part of what the automaton
-reads. An attribute's value is read by itself. What is not understood counts as having every text.
+reads. An attribute's value is read by itself. A document that is not understood counts as having every text.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Partners:
         return may
 
     def _rare(self, seen: UInt64s) -> int:
-        """Marks of which each need has one, such as few documents have, by the marks of some documents."""
+        """A set of marks that has one mark of each need: rare ones, judged by the marks of some documents."""
         shifts = np.arange(_WORD, dtype=np.uint64)
         times = ((seen[:, :, None] >> shifts) & np.uint64(1)).sum(axis=0, dtype=np.int64).reshape(-1).tolist()
         chosen = 0
@@ -107,8 +107,8 @@ def _implied(need: int, needs: set[int]) -> bool:
 
 
 class _Needs:
-    """What a partner of a changed document has: `wanted`, one of these sets of marks; `marks`: of a set of values, of
-    which the partner has one, its mark (a bit)."""
+    """The values that a partner of a changed document has. `wanted`: sets of marks; a partner has all marks of one of
+    them. `marks`: the mark (a bit) of each set of values; a partner with the mark has one of the values."""
 
     def __init__(self, plan: XmlJoinPlan, given: Relations, documents: int) -> None:
         self.plan, self.given = plan, given

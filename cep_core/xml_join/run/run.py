@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -14,9 +15,8 @@ from cep_core.events.array_types import Bools, Int64s, UInt64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.columns import Columns
 from cep_core.xml_join.compile.plan import Join, XmlJoinPlan
-from cep_core.xml_join.kernels.ids import mix
+from cep_core.xml_join.kernels.ids import mix, write_ids
 from cep_core.xml_join.kernels.merge import Sides, merge, most_per_document
-from cep_core.xml_join.run.answer_ids import digests, ids_of
 from cep_core.xml_join.run.relations import Relations, relations
 from cep_core.xml_join.run.witnesses import Witnesses, witnesses
 
@@ -55,7 +55,7 @@ def run_xml_join(plan: XmlJoinPlan, columns: Columns, windows: range | None = No
 
 class Answers:
     """The answers of all queries of a plan over the relations of documents; `ids` and `times` (microseconds) are those
-    of the documents. Only answers whose later document lies in [low, high)."""
+    of the documents. Only answers whose later document is in [low, high)."""
 
     def __init__(
         self, plan: XmlJoinPlan, relations: Relations, ids: pa.Array, times: Int64s, low: int = _FIRST, high: int = _END
@@ -146,11 +146,11 @@ class Answers:
         columns = {name: self._column(name, listed, base, starts) for name in self.plan.returned}
         state = self._digests(left, right, columns)
         begin, end = np.minimum(self.times[left], self.times[right]), np.maximum(self.times[left], self.times[right])
-        names, digested = pa.array(named, pa.string()), digests(named)
+        names, digested = pa.array(named, pa.string()), _digests(named)
         for first in range(0, len(take), TABLE_ROWS):
             rows, of = take[first : first + TABLE_ROWS], query[first : first + TABLE_ROWS]
             columns_of_rows = [
-                ids_of(state, rows, digested, of),
+                _ids_of(state, rows, digested, of),
                 names.take(arrow(of)),
                 self.ids.take(arrow(left[rows])),
                 self.ids.take(arrow(right[rows])),
@@ -163,7 +163,7 @@ class Answers:
     @cached_property
     def id_digests(self) -> UInt64s:
         """Of the documents' ids."""
-        return digests(str(one) for one in self.ids.to_pylist())
+        return _digests(str(one) for one in self.ids.to_pylist())
 
     def _digests(self, left: Int64s, right: Int64s, columns: dict[str, tuple[pa.Array, Bools]]) -> UInt64s:
         """Of documents and returned columns: a column that a query does not return changes nothing."""
@@ -175,7 +175,7 @@ class Answers:
             values, has = columns[name]
             if has.any():
                 encoded = values.dictionary_encode()
-                texts = digests(f"{name}={text}" for text in encoded.dictionary.to_pylist())
+                texts = _digests(f"{name}={text}" for text in encoded.dictionary.to_pylist())
                 mix(state, texts, numbers(encoded.indices.cast(pa.int64()), 0), has)
         return state
 
@@ -208,3 +208,19 @@ class Answers:
             for one in unique.tolist()
         ]
         return pa.array(texts, pa.string()).take(arrow(inverse.reshape(-1)))
+
+
+def _digests(texts: Iterable[str]) -> UInt64s:
+    """(n, 2) uint64, by BLAKE2b, the bytes of a digest in the order of the machine."""
+    joined = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
+    return np.frombuffer(joined, np.uint64).reshape(-1, 2)
+
+
+def _ids_of(state: UInt64s, take: Int64s, queries: UInt64s, query: Int64s) -> pa.Array:
+    """The ids of rows, as text: of the answer `take[i]`, by its digests so far, and the query `query[i]`. They are the
+    same in every run: 32 hex digits of the query, both documents and the returned columns."""
+    digits = np.empty(32 * len(take), np.uint8)
+    write_ids(state, take, queries, query, digits)
+    offsets = np.arange(len(take) + 1, dtype=np.int64) * 32
+    texts = pa.LargeStringArray.from_buffers(len(take), pa.py_buffer(offsets), pa.py_buffer(digits))
+    return texts.cast(pa.string())

@@ -54,8 +54,8 @@ class TextSearch:
         self.bits = np.array(ends, np.uint64).reshape(-1, words)
 
     def marks(self, documents: pa.Array, wanted: Bools) -> UInt64s:
-        """(documents, words) uint64: the marks of all texts that stand in the string value of the document or in an
-        attribute, and perhaps others; 0 for documents that are not `wanted`. `documents`: texts."""
+        """(documents, words) uint64: the marks of all texts in the string value of the document or in an attribute, and
+        perhaps others; 0 for documents that are not `wanted`. `documents`: texts."""
         kind = np.int64 if pa.types.is_large_string(documents.type) else np.int32
         _, offsets, data = documents.buffers()
         out = np.zeros((len(documents), self.words), np.uint64)

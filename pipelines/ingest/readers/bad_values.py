@@ -1,4 +1,5 @@
-"""The values of a file that the types of its columns do not take, as one error: where they are and how to mend them."""
+"""The values of a file that the types of its columns do not take, as one error: where they are and how to correct
+them."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ class BadValues:
         self._first += [_BadValue(place, name, cell) for place, (cell, name) in zip(places, cells, strict=True)]
 
     def check(self) -> None:
-        """Raises SourceFileError if there is one: with the first `SHOWN`, the number of all, and how to mend them."""
+        """Raises SourceFileError if there is one: with the first `SHOWN`, the number of all, and how to correct
+        them."""
         if not self._first:
             return
         lines = [self._line(value) for value in self._first]
@@ -84,7 +86,7 @@ class BadValues:
         return f"{value.place}, column {value.column}: {value.cell.shown} {what}"
 
     def _hint(self) -> str:
-        """How to mend the first value."""
+        """How to correct the first value."""
         value = self._first[0]
         kind, how = self._kinds[value.column], self._formats.get(value.column, TimeFormat())
         if value.cell.reason:

@@ -61,7 +61,7 @@ def common_formats(texts: Sequence[str]) -> list[str]:
 
 
 def without_alike(formats: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """The formats, all of which read the texts, without those that read them as an earlier one does."""
+    """The formats, which can all read the texts, without those that read them as an earlier one does."""
     array = pa.array(texts, pa.string())
     by_moments: dict[tuple[int | None, ...], str] = {}
     for one in formats:

@@ -79,7 +79,7 @@ class CsvFile:
 
     def where(self, rows: Sequence[int]) -> list[str]:
         """Where rows number `rows` (from 0, ascending) begin."""
-        places, data = [], enumerate(self._rows(2 * BLOCK))  # Arrow may read a row that lies in two blocks
+        places, data = [], enumerate(self._rows(2 * BLOCK))  # Arrow may read a row that is in two blocks
         at, line = -1, 0
         for number in rows:
             while at < number:

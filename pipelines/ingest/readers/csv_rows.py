@@ -14,7 +14,7 @@ csv.field_size_limit(sys.maxsize)  # of the process: `rows_of` has a limit of it
 
 @dataclass(frozen=True)
 class Row:
-    """A row as it stands in the file, the `line` in which it begins, and its cells. `torn`: it is longer than was asked
+    """A row as it is in the file, the `line` in which it begins, and its cells. `torn`: it is longer than was asked
     for, and this is its beginning."""
 
     text: str

@@ -3,7 +3,8 @@ and the file of repaired rows is read back exactly.
 
 A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, and saves an empty text as no text. So a
 text that is empty, or begins with one of `MARKED`, gets a `'` in front, and reading takes it off: `=1+1` -> `'=1+1`,
-`'tis` -> `''tis`, the empty text -> `'`, NULL -> an empty cell. What else is written by hand stays as it is.
+`'tis` -> `''tis`, the empty text -> `'`, NULL -> an empty cell. All other texts that are written by hand stay as they
+are.
 """
 
 from __future__ import annotations

@@ -57,11 +57,11 @@ def read_file(
     path: Path, contract: Contract, *, also: Sequence[str] = (), repaired: bool = False, others: bool = True
 ) -> pa.Table:
     """The file's rows: the contract's columns in their order and types, then those of `also` that it has, as texts.
-    What no memory need hold lies in a deleted file.
+    Cells that memory does not have to hold are in a deleted file.
 
     `repaired`: the file is one of `quarantine show --out`: times are ISO 8601, and CSV is read as `csv_texts` writes
-    it, whatever the contract declares for other files. `others`: whether columns that neither names are passed over;
-    else they are refused.
+    it, whatever the contract declares for other files. `others`: whether columns that neither names are ignored; else
+    they are refused.
     Raises SourceFileError, naming line (row) and column, for values that their types do not take as they are.
     """
     types = {item.name: arrow_type(item.type) for item in contract.columns}
@@ -131,7 +131,7 @@ def open_file(path: Path) -> EventFile:
 
 @contextmanager
 def unreadable(path: Path) -> Iterator[None]:
-    """What readers raise of a file that is not what its name says, as SourceFileError."""
+    """Turns the readers' exceptions for a file that is not what its name says into SourceFileError."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error) as error:
@@ -173,7 +173,7 @@ def column_of(
 
 
 def refuse_names(path: Path, names: Sequence[str]) -> None:
-    """Raises SourceFileError where a column has no name, or two cannot be told apart."""
+    """Raises SourceFileError where a column has no name, or two have the same."""
     seen: dict[str, str] = {}
     for number, name in enumerate(names, start=1):
         if not name.strip():
@@ -190,7 +190,7 @@ def refuse_names(path: Path, names: Sequence[str]) -> None:
 
 
 def _refuse_columns(path: Path, names: Sequence[str], contract: Contract, *, others: bool) -> None:
-    """Raises SourceFileError where columns cannot be told apart, a column of the contract is not in the file, or,
+    """Raises SourceFileError where two columns have the same name, a column of the contract is not in the file, or,
     unless `others` may be there, one of the file not in the contract."""
     refuse_names(path, names)
     wanted = [item.name for item in contract.columns if item.name != made_id(contract)]

@@ -39,15 +39,15 @@ LOOKS = {
     DAYS: DAY,
     TIMES: r"^[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([ T].*)?$",
 }
-"""What cells look like, by a rule that takes no time; the types' own rules decide."""
+"""The shape of cells, by a rule that takes no time; the types' own rules decide."""
 NOTHING = r"^\b$"
 """A shape that no text has."""
 FEW_WORDS = 20
 """Different cells that a note may be about."""
 COMMAS = r"^-?[0-9]+([.,][0-9]{3})*,[0-9]+$|^-?[0-9]{1,3}(,[0-9]{3})+\.[0-9]*$"
-"""Numbers as many countries write them, or with thousands set apart."""
+"""Numbers as many countries write them, or with thousands separated."""
 SAMPLE = 100
-"""Cells by which those with commas are told."""
+"""How many cells are examined for commas."""
 
 
 @dataclass
@@ -107,10 +107,10 @@ class Reason:
 
 @dataclass
 class Column:
-    """What the cells seen so far allow. `words`: texts that mean NULL, beside the usual ones; `nulls`: those of both
-    that occur; `whole`: all are whole numbers; `exact`: doubles hold all, but `inexact`; `plain`: none has an exponent;
-    `before`, `after`: their digits before and after the point; `truths`: there are truth values of JSON; `misfits`: of
-    each shape the cells that do not look like it."""
+    """The types that the cells seen so far allow. `words`: texts that mean NULL, in addition to the usual ones;
+    `nulls`: those of both that occur; `whole`: all are whole numbers; `exact`: doubles hold all, but `inexact`;
+    `plain`: none has an exponent; `before`, `after`: their digits before and after the point; `truths`: there are truth
+    values of JSON; `misfits`: of each shape the cells that do not look like it."""
 
     words: tuple[str, ...] = ()
     nulls: Counter[str] = field(default_factory=Counter)
@@ -207,7 +207,7 @@ def _counted(texts: pa.Array) -> dict[str, int]:
 
 
 def _holds(kind: pa.DataType, cells: Cells) -> bool:
-    """Whether all cells, none of which is NULL, look like the type's and can be read as it."""
+    """Whether all cells, without a NULL among them, look like the type's and can be read as it."""
     shape = SHAPES[kind]
     if shape is not None and pa.types.is_string(cells.values.type) and not _all_match(cells.values, shape):
         return False

@@ -19,9 +19,9 @@ MOST_COLUMNS = 5
 
 @dataclass(frozen=True)
 class Key:
-    """What columns say of the rows of a file. `rows`: those that have a value in each of the columns; `keys`: how many
-    different values these have; `contents`: how many of the rows differ in any column of the file; `proposed`: columns
-    that together identify the rows; none if these do, or if no few columns do."""
+    """How well columns identify the rows of a file. `rows`: those that have a value in each of the columns; `keys`: how
+    many different values these have; `contents`: how many of the rows differ in any column of the file; `proposed`:
+    columns that together identify the rows; none if these do, or if no few columns do."""
 
     rows: int
     keys: int

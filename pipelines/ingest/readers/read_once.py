@@ -1,7 +1,7 @@
 """A file of events whose cells are looked at several times, and read once.
 
-Cells of CSV and JSON are written to a temporary file as they are parsed, and read from there. Parquet files are read
-where they lie: they give one column without the others.
+Cells of CSV and JSON are written to a temporary file as they are parsed, and read from there. Parquet files are read in
+place: they give one column without the others.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ LITERAL = {"literal": "true"}
 
 class FileCells:
     """`schema`: the columns of the file, each with the type that a contract may give it. `words`: texts that mean NULL,
-    beside the usual ones; `null_words`: of a column that holds one of `words` those that occur there, the usual ones
-    too; `reasons`: of columns why they have their type, where a few cells decide it."""
+    in addition to the usual ones; `null_words`: of a column that holds one of `words` those that occur there, the usual
+    ones too; `reasons`: of columns why they have their type, where a few cells decide it."""
 
     def __init__(self, path: Path, copy: IO[bytes], words: Sequence[str] = ()) -> None:
         """Raises SourceFileError."""
@@ -106,8 +106,8 @@ class FileCells:
 
 @contextmanager
 def read_once(path: Path, words: Sequence[str] = ()) -> Iterator[FileCells]:
-    """The cells of a file, until the end of the context. `words`: texts that mean NULL, beside the usual ones. Raises
-    SourceFileError."""
+    """The cells of a file, until the end of the context. `words`: texts that mean NULL, in addition to the usual ones.
+    Raises SourceFileError."""
     with NamedTemporaryFile(prefix="trendlake-", suffix=".arrow") as copy:
         yield FileCells(path, copy, words)
 

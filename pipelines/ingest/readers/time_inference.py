@@ -22,9 +22,9 @@ SAMPLE = 1000
 
 @dataclass
 class TimeColumn:
-    """What the values seen so far allow. `formats`: those that read them all, None if there is no value; `zoneless`: a
-    time states no offset; `numeric`: all are digits only; `misfit`: a value that no format reads, as a message shows
-    it; `words`: texts that mean NULL, beside the usual ones; `sample`: the first texts."""
+    """The formats that the values seen so far allow. `formats`: those that read them all, None if there is no value;
+    `zoneless`: a time states no offset; `numeric`: all are digits only; `misfit`: a value that no format reads, as a
+    message shows it; `words`: texts that mean NULL, in addition to the usual ones; `sample`: the first texts."""
 
     formats: list[str] | None = None
     zoneless: bool = False

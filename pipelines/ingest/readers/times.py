@@ -47,7 +47,7 @@ PATTERNS = {
     "%B": "|".join(MONTHS),
 }
 PADDED = {"%m", "%d", "%H", "%I", "%M", "%S"}
-"""Numbers that may lack the zero in front, unless they stand right beside another directive."""
+"""Numbers that may lack the zero in front, unless they are right next to another directive."""
 TWO_DIGITS = {"%I": "1[0-2]|0[1-9]"}
 
 

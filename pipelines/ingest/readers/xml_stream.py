@@ -1,7 +1,7 @@
 """The documents of an XML file, read as a stream: each element that `documentPath` names, as a text of its own.
 
-Nothing is fetched, and no entity but the predefined five. What libxml2 limits, 256 elements within one another and ten
-million bytes of one text, holds of the whole file.
+Nothing is fetched, and no entity but the predefined five. The limits of libxml2, 256 elements within one another and
+ten million bytes of one text, apply to the whole file.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _Cutter:
             raise SourceFileError(f"{self.name}: {message}", hint="let documentPath name smaller elements")
 
     def _start(self, element: Any) -> None:
-        """Follows the path down to the elements that it names, of which the outermost are the documents."""
+        """Follows the path down to the elements that it names; the outermost of them are the documents."""
         if self.document is not None:
             return
         reached: set[int] = set()
