@@ -22,7 +22,7 @@ setup: ## bring Python packages, Java and Delta's jars (the other verbs do it wh
 	@scripts/setup.sh
 
 demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
-	@$(RUN) python -m jobs.demo
+	@$(RUN) python -m trendlake.jobs.demo
 
 test: setup ## every test, in two processes (EXAMPLES=all: random tests with all their examples, as in .ci/run, not a third)
 	@scripts/setup.sh --browser

@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 from bench.flights_backfill import trendlake
 from bench.measured import Measured, show
 from bench.trades import timed
-from jobs.airflow.api import AirflowApi
-from jobs.airflow.home import AirflowHome, free_port
-from jobs.airflow.login import password_of
-from pipelines.ingest.flights import data_file, read_flights
-from pipelines.project.paths import Project, find_project
-from pipelines.project.profile import load_profile
+from trendlake.jobs.airflow.api import AirflowApi
+from trendlake.jobs.airflow.home import AirflowHome, free_port
+from trendlake.jobs.airflow.login import password_of
+from trendlake.pipelines.ingest.flights import data_file, read_flights
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.project.profile import load_profile
 
 DAY, FLIGHTS = "2013-05-08", 958
 RANGE = {"from": "2013-05-08T00:00:00Z", "to": "2013-05-10T00:00:00Z"}

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from bench.measured import Measured, best, plan_of
 from bench.workloads import drawn
-from cep_core import run_plan, run_plans
-from cep_core.yaml.source import plain, read_yaml
-from pipelines.generate.quotes import quotes
-from pipelines.project.paths import find_project
+from trendlake.cep_core import run_plan, run_plans
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.pipelines.generate.quotes import quotes
+from trendlake.pipelines.project.paths import find_project
 
 TICKS = 1_000_000
 KEYED = 10_000_000

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench.measured import Measured, best, plan_of
-from cep_core import run_plan
-from cep_core.automaton.run.trace import stored
+from trendlake.cep_core import run_plan
+from trendlake.cep_core.automaton.run.trace import stored
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TICKS = 100_000

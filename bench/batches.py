@@ -20,13 +20,13 @@ from pyspark.sql import functions as sf
 
 from bench.measured import Measured, show
 from bench.trades import FALLING, bench_project, run_of, session, timed, trades
-from pipelines.ingest.deliver import create_source
-from pipelines.project.paths import Project
-from pipelines.project.profile import Limits
-from pipelines.runs.run import Run
-from pipelines.steps.batch import Member, run_batch
-from pipelines.steps.revise import revise_together
-from pipelines.steps.sequence import STEPS
+from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Limits
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.batch import Member, run_batch
+from trendlake.pipelines.steps.revise import revise_together
+from trendlake.pipelines.steps.sequence import STEPS
 
 EVENTS, COMPANIES = 10_000_000, 1_000
 FEW_EVENTS = 100_000

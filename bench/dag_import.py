@@ -11,10 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.measured import Measured, best, show
-from cep_core.yaml.source import read_yaml
-from jobs.airflow.home import AirflowHome
-from pipelines.project.paths import Project, find_project
-from pipelines.project.profile import load_profile
+from trendlake.cep_core.yaml.source import read_yaml
+from trendlake.jobs.airflow.home import AirflowHome
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.project.profile import load_profile
 
 FILES = 500
 BAR = 15.0

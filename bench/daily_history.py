@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from bench.measured import Measured, show
 from bench.small_runs import deliver
 from bench.trades import DAY, FALLING, bench_project, run_of, session, timed
-from pipelines.ingest.deliver import create_source
-from pipelines.runs.run import Run
-from pipelines.steps.sequence import STEPS
+from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.sequence import STEPS
 
 FEW, MANY, ROWS, COMPANIES = 10, 1_000, 958, 100
 ROUNDS = 3

@@ -10,9 +10,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Int64s
-from cep_core.xml_join.compile.plan import XmlJoinPlan
-from cep_core.xml_join.run.relations import Relations
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
+from trendlake.cep_core.xml_join.run.relations import Relations
 
 THREADS = 2
 

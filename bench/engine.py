@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from bench.greta import falling_prices
 from bench.measured import Measured, best, plan_of, show
-from cep_core import run_plan
-from cep_core.trends.kernels.scaled import RADIX
+from trendlake.cep_core import run_plan
+from trendlake.cep_core.trends.kernels.scaled import RADIX
 
 FALLING = {
     "pattern": "S+",

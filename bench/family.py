@@ -17,9 +17,9 @@ import numpy as np
 from bench.measured import Measured
 from bench.memory import held
 from bench.workloads import stream
-from cep_core import compile_query, run_plan
-from cep_core.events.schema import schema_of
-from pipelines.generate.rumor import VALUES
+from trendlake.cep_core import compile_query, run_plan
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.pipelines.generate.rumor import VALUES
 
 PATTERN = """\
 name: pairs

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench.measured import Measured, show
 from bench.trades import timed
-from pipelines.project.paths import find_project
-from pipelines.spark.jars import jars_folder
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.spark.jars import jars_folder
 
 PATTERN = "delay_snowball"
 FROM, TO = "2013-01-01T09:00:00", "2014-01-01T09:00:00"
@@ -33,7 +33,7 @@ def flights_backfill(state: Path) -> Measured:
 def trendlake(state: Path, *arguments: str) -> list[str]:
     """The lines that a command prints. Raises SystemExit with its words where it fails."""
     env = os.environ | {"TRENDLAKE_STATE": str(state), "TRENDLAKE_JARS": str(jars_folder(find_project()))}
-    command = [sys.executable, "-m", "jobs.main", *arguments]
+    command = [sys.executable, "-m", "trendlake.jobs.main", *arguments]
     done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"trendlake {' '.join(arguments)}: {done.stdout}{done.stderr}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cep_core.trends.kernels.scaled import e_add
+from trendlake.cep_core.trends.kernels.scaled import e_add
 
 Array = Any
 

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from bench.measured import Measured, best, plan_of
-from cep_core import run_plan
-from cep_core.matches.run.events import Stream
-from cep_core.matches.run.matcher import Automaton
-from cep_core.matches.run.results import result_table
-from cep_core.matches.run.run import Matches
+from trendlake.cep_core import run_plan
+from trendlake.cep_core.matches.run.events import Stream
+from trendlake.cep_core.matches.run.matcher import Automaton
+from trendlake.cep_core.matches.run.results import result_table
+from trendlake.cep_core.matches.run.run import Matches
 
 EVENTS = 40_000
 CONDITIONS = {"p1": [], "p2": ["a[i].price > a[i-1].price"], "p3": ["a[i].price > min(a[..i-1].price)"]}

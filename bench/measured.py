@@ -15,8 +15,8 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from cep_core import AnyPlan, compile_plan, load_pattern
-from cep_core.events.schema import schema_of
+from trendlake.cep_core import AnyPlan, compile_plan, load_pattern
+from trendlake.cep_core.events.schema import schema_of
 
 
 @dataclass(frozen=True)

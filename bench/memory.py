@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from bench.engine import FALLING, stock
 from bench.measured import Measured, plan_of
-from pipelines.execute.pack import packer
-from pipelines.execute.shard_plan import Cut, Part
-from pipelines.execute.worker import kernel_of
+from trendlake.pipelines.execute.pack import packer
+from trendlake.pipelines.execute.shard_plan import Cut, Part
+from trendlake.pipelines.execute.worker import kernel_of
 
 BATCH = 100_000
 BAR = 150

@@ -9,8 +9,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from bench.trades import DAY
-from cep_core.yaml.source import plain, read_yaml
-from pipelines.project.paths import find_project
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.pipelines.project.paths import find_project
 
 CONTRACT = "quotes"
 

@@ -21,13 +21,13 @@ from pyspark.sql import functions as sf
 
 from bench.measured import Measured, show
 from bench.trades import DAY, FALLING, bench_project, run_of, session, timed, trades
-from pipelines.delta.tables import latest_version
-from pipelines.ingest.deliver import create_source
-from pipelines.project.paths import Project
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 EVENTS = 10_000_000
 COMPANIES = 1_000
@@ -40,16 +40,16 @@ FRESH = """\
 import sys, time
 from pathlib import Path
 from dataclasses import replace
-from pipelines.project.profile import load_profile
-from pipelines.project.paths import find_project
-from pipelines.spark.session import start_session
+from trendlake.pipelines.project.profile import load_profile
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.spark.session import start_session
 
 project = replace(find_project(), state=Path(sys.argv[1]))
 spark = start_session(project, load_profile(project, "local"))
 start = time.perf_counter()
 from bench.revisions import QUERY
 from bench.trades import run_of
-from pipelines.steps.revise import revise
+from trendlake.pipelines.steps.revise import revise
 record = revise(run_of(spark, project, "followed", QUERY))
 print(time.perf_counter() - start, record.rows_updated, record.staged_version)
 """

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from bench.measured import Measured, best, plan_of, show
 from bench.workloads import Law, stream, workload
-from cep_core import AnyPlan, run_plans
+from trendlake.cep_core import AnyPlan, run_plans
 
 
 def together(plans: list[AnyPlan], events: pa.Table, rounds: int = 2) -> float:

@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 
 from bench.measured import Measured, show
 from bench.trades import FALLING, bench_project, run_of, session, timed, trades
-from pipelines.delta.tables import read_at
-from pipelines.ingest.deliver import create_source, ingest
-from pipelines.runs.run import Run
-from pipelines.spark.frames import frame_of
-from pipelines.steps.sequence import STEPS
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.ingest.deliver import create_source, ingest
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.frames import frame_of
+from trendlake.pipelines.steps.sequence import STEPS
 
 FEW, MANY, DELIVERED, COMPANIES = 12, 1_000_000, 20_000, 1_000
 WARM, ROUNDS = 3, 5

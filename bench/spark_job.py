@@ -23,15 +23,15 @@ from pyspark.sql import SparkSession
 from bench.measured import Measured, show
 from bench.quotes import CONTRACT, double_top, write_quotes
 from bench.trades import bench_project, run_of, session, timed, write_trades
-from cep_core import run_plan
-from pipelines.delta.tables import read_at
-from pipelines.project.paths import Project, find_project
-from pipelines.results.source_events import read_events
-from pipelines.runs.run import Run
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.publish import publish
+from trendlake.cep_core import run_plan
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.results.source_events import read_events
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.steps.publish import publish
 
 EVENTS = 10_000_000
 COMPANIES = 1_000

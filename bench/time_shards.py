@@ -7,11 +7,11 @@ from pathlib import Path
 
 from bench.measured import Measured, show
 from bench.trades import FALLING, bench_project, run_of, session, timed, write_trades
-from pipelines.execute.distribute import distribute
-from pipelines.execute.shard_plan import Part, likely
-from pipelines.results.source_events import read_events
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
+from trendlake.pipelines.execute.distribute import distribute
+from trendlake.pipelines.execute.shard_plan import Part, likely
+from trendlake.pipelines.results.source_events import read_events
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
 
 EVENTS = 10_000_000
 HOT = FALLING | {"within": "1 hour"}

@@ -12,13 +12,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core import compile_plan, load_pattern
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.delta.tables import Warehouse
-from pipelines.project.paths import Project, find_project
-from pipelines.project.profile import Limits, Profile
-from pipelines.runs.run import Run
-from pipelines.spark.session import start_session
+from trendlake.cep_core import compile_plan, load_pattern
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.session import start_session
 
 DAY = 86_400_000_000
 FALLING: dict[str, Any] = {

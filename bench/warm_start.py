@@ -18,7 +18,7 @@ import sys, time
 wall, cpu = time.perf_counter(), time.process_time()
 import pickle
 plan, events = pickle.load(sys.stdin.buffer)
-from cep_core import run_plan
+from trendlake.cep_core import run_plan
 rows = run_plan(plan, events).num_rows
 import json
 print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "rows": rows}))

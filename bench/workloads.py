@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from pipelines.generate.rumor import VALUES, rumor
+from trendlake.pipelines.generate.rumor import VALUES, rumor
 
 Law = Literal["zipf", "uniform"]
 EXPONENT = 1.5

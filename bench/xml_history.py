@@ -19,14 +19,14 @@ from pyspark.sql import SparkSession
 from bench.measured import Measured, show
 from bench.small_runs import deliver
 from bench.trades import DAY, bench_project, run_of, session, timed
-from pipelines.generate.feeds import feeds
-from pipelines.generate.xml_queries import LEAVES, feed_pattern, feed_queries
-from pipelines.ingest.deliver import create_source
-from pipelines.project.paths import Project
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
+from trendlake.pipelines.generate.feeds import feeds
+from trendlake.pipelines.generate.xml_queries import LEAVES, feed_pattern, feed_queries
+from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 DAYS, EACH_DAY, FEW = 100, 1_000, 2
 """Days of history, their documents, and the days that `within` and the run need."""

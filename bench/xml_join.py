@@ -20,16 +20,16 @@ from lxml import etree
 
 from bench.duckdb_joins import duckdb_joins
 from bench.measured import Measured
-from cep_core import AnyPlan, compile_query, run_plan
-from cep_core.documents.document import HARDENED
-from cep_core.events.schema import EventSchema, schema_of
-from cep_core.xml_join.compile.plan import XmlJoinPlan
-from cep_core.xml_join.run.relations import relations
-from cep_core.xml_join.run.run import Answers
-from cep_core.xml_join.run.witnesses import witnesses
-from cep_core.yaml.scalars import yaml_text
-from pipelines.generate.feeds import feeds
-from pipelines.generate.xml_queries import (
+from trendlake.cep_core import AnyPlan, compile_query, run_plan
+from trendlake.cep_core.documents.document import HARDENED
+from trendlake.cep_core.events.schema import EventSchema, schema_of
+from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
+from trendlake.cep_core.xml_join.run.relations import relations
+from trendlake.cep_core.xml_join.run.run import Answers
+from trendlake.cep_core.xml_join.run.witnesses import witnesses
+from trendlake.cep_core.yaml.scalars import yaml_text
+from trendlake.pipelines.generate.feeds import feeds
+from trendlake.pipelines.generate.xml_queries import (
     DocumentSchema,
     alike_documents,
     feed_pattern,

@@ -22,15 +22,15 @@ from bench.measured import Measured, show
 from bench.small_runs import deliver
 from bench.trades import bench_project, run_of, session, timed
 from bench.xml_join import ITEMS, MANY, WEEK, items, parsed
-from cep_core.xml_join.compile.plan import XmlJoinPlan
-from pipelines.delta.tables import read_at
-from pipelines.generate.xml_queries import feed_pattern, feed_queries
-from pipelines.ingest.deliver import create_source
-from pipelines.project.paths import Project
-from pipelines.project.profile import Limits, Profile
-from pipelines.runs.run import Run
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
+from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.generate.xml_queries import feed_pattern, feed_queries
+from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
 
 ALONE = 10
 """Queries that are measured each by itself, of `MANY`."""

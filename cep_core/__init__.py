@@ -1,13 +1,13 @@
 """The engine: compiles a pattern to a plan and runs it over Arrow tables. Uses no Spark, no Airflow and no clock."""
 
-from cep_core.engine import compile_plan, compile_query, draw, evaluate, explain
-from cep_core.errors import AssumptionWarning, PatternErrors, PatternWarning, TrendlakeError
-from cep_core.events.schema import EventSchema
-from cep_core.events.windows import Windows
-from cep_core.load import load_pattern
-from cep_core.patterns.model import Pattern
-from cep_core.plan import AnyPlan
-from cep_core.sharing.run_plans import run_plan, run_plans
+from trendlake.cep_core.engine import compile_plan, compile_query, draw, evaluate, explain
+from trendlake.cep_core.errors import AssumptionWarning, PatternErrors, PatternWarning, TrendlakeError
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.load import load_pattern
+from trendlake.cep_core.patterns.model import Pattern
+from trendlake.cep_core.plan import AnyPlan
+from trendlake.cep_core.sharing.run_plans import run_plan, run_plans
 
 __all__ = [
     "AnyPlan",

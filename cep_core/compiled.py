@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from numba import njit
 
-import cep_core.kernel_cache  # noqa: F401 - before the first kernel is declared
+import trendlake.cep_core.kernel_cache  # noqa: F401 - before the first kernel is declared
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

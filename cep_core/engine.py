@@ -9,18 +9,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core.drawing import svg
-from cep_core.errors import AssumptionWarning, NotSupportedError, PatternErrors, PatternWarning
-from cep_core.events.local_times import in_zone, zoneless_columns, zoneless_in_words
-from cep_core.events.schema import EventSchema, schema_of
-from cep_core.expressions.advice import advice_on
-from cep_core.kinds import KINDS
-from cep_core.load import read_pattern
-from cep_core.patterns.expectations import type_mistakes
-from cep_core.patterns.model import Pattern
-from cep_core.plan import AnyPlan
-from cep_core.sharing.family import FamilyPlan, explain_family, family_of
-from cep_core.sharing.run_plans import run_plan
+from trendlake.cep_core.drawing import svg
+from trendlake.cep_core.errors import AssumptionWarning, NotSupportedError, PatternErrors, PatternWarning
+from trendlake.cep_core.events.local_times import in_zone, zoneless_columns, zoneless_in_words
+from trendlake.cep_core.events.schema import EventSchema, schema_of
+from trendlake.cep_core.expressions.advice import advice_on
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.load import read_pattern
+from trendlake.cep_core.patterns.expectations import type_mistakes
+from trendlake.cep_core.patterns.model import Pattern
+from trendlake.cep_core.plan import AnyPlan
+from trendlake.cep_core.sharing.family import FamilyPlan, explain_family, family_of
+from trendlake.cep_core.sharing.run_plans import run_plan
 
 
 def compile_query(query: str | Path | Mapping[str, Any], schema: EventSchema) -> AnyPlan:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cep_core.kinds import KINDS
+from trendlake.cep_core.kinds import KINDS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

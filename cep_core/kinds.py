@@ -14,42 +14,42 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
-from cep_core.algebra import diagram as algebra_diagram
-from cep_core.algebra import explain as algebra_explain
-from cep_core.algebra.compile import plan as algebra_plan
-from cep_core.algebra.compile.bindings import bindings as algebra_bindings
-from cep_core.algebra.compile.compile import compile_algebra
-from cep_core.algebra.compile.model import AlgebraPattern
-from cep_core.automaton import diagram as automaton_diagram
-from cep_core.automaton import explain as automaton_explain
-from cep_core.automaton.compile import plan as automaton_plan
-from cep_core.automaton.compile.check import compile_automaton
-from cep_core.automaton.compile.model import ArcModel, AutomatonPattern, FieldModel
-from cep_core.drawing import Drawing
-from cep_core.events.array_types import Bools
-from cep_core.events.columns import Columns
-from cep_core.events.schema import EventSchema
-from cep_core.language import syntax as s
-from cep_core.matches import diagram as matches_diagram
-from cep_core.matches import explain as matches_explain
-from cep_core.matches.compile import plan as matches_plan
-from cep_core.matches.compile.check import compile_matches
-from cep_core.matches.compile.form import bindings as matches_bindings
-from cep_core.matches.compile.form import form_of as form_of_matches
-from cep_core.matches.compile.model import MatchesPattern
-from cep_core.patterns.model import Pattern
-from cep_core.plan import AnyPlan, Binding
-from cep_core.trends import diagram as trends_diagram
-from cep_core.trends import explain as trends_explain
-from cep_core.trends.compile import plan as trends_plan
-from cep_core.trends.compile.form import bindings as trends_bindings
-from cep_core.trends.compile.form import form_of, has_lanes
-from cep_core.trends.compile.model import TrendsPattern
-from cep_core.xml_join import diagram as xml_join_diagram
-from cep_core.xml_join import explain as xml_join_explain
-from cep_core.xml_join.compile import plan as xml_join_plan
-from cep_core.xml_join.compile.check import compile_xml_join
-from cep_core.xml_join.compile.model import QueryModel, XmlJoinPattern
+from trendlake.cep_core.algebra import diagram as algebra_diagram
+from trendlake.cep_core.algebra import explain as algebra_explain
+from trendlake.cep_core.algebra.compile import plan as algebra_plan
+from trendlake.cep_core.algebra.compile.bindings import bindings as algebra_bindings
+from trendlake.cep_core.algebra.compile.compile import compile_algebra
+from trendlake.cep_core.algebra.compile.model import AlgebraPattern
+from trendlake.cep_core.automaton import diagram as automaton_diagram
+from trendlake.cep_core.automaton import explain as automaton_explain
+from trendlake.cep_core.automaton.compile import plan as automaton_plan
+from trendlake.cep_core.automaton.compile.check import compile_automaton
+from trendlake.cep_core.automaton.compile.model import ArcModel, AutomatonPattern, FieldModel
+from trendlake.cep_core.drawing import Drawing
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches import diagram as matches_diagram
+from trendlake.cep_core.matches import explain as matches_explain
+from trendlake.cep_core.matches.compile import plan as matches_plan
+from trendlake.cep_core.matches.compile.check import compile_matches
+from trendlake.cep_core.matches.compile.form import bindings as matches_bindings
+from trendlake.cep_core.matches.compile.form import form_of as form_of_matches
+from trendlake.cep_core.matches.compile.model import MatchesPattern
+from trendlake.cep_core.patterns.model import Pattern
+from trendlake.cep_core.plan import AnyPlan, Binding
+from trendlake.cep_core.trends import diagram as trends_diagram
+from trendlake.cep_core.trends import explain as trends_explain
+from trendlake.cep_core.trends.compile import plan as trends_plan
+from trendlake.cep_core.trends.compile.form import bindings as trends_bindings
+from trendlake.cep_core.trends.compile.form import form_of, has_lanes
+from trendlake.cep_core.trends.compile.model import TrendsPattern
+from trendlake.cep_core.xml_join import diagram as xml_join_diagram
+from trendlake.cep_core.xml_join import explain as xml_join_explain
+from trendlake.cep_core.xml_join.compile import plan as xml_join_plan
+from trendlake.cep_core.xml_join.compile.check import compile_xml_join
+from trendlake.cep_core.xml_join.compile.model import QueryModel, XmlJoinPattern
 
 Run = Callable[[Any, Columns, range | None, int | None], pa.Table]
 
@@ -139,7 +139,7 @@ def _runtime(kind: str, name: str) -> Callable[..., Any]:
     """The function `name` of the kind's module `runtime`, which is imported when it is first called."""
 
     def call(*arguments: Any) -> Any:
-        return getattr(import_module(f"cep_core.{kind}.runtime"), name)(*arguments)
+        return getattr(import_module(f"trendlake.cep_core.{kind}.runtime"), name)(*arguments)
 
     return call
 

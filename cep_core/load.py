@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from cep_core.errors import (
+from trendlake.cep_core.errors import (
     MAX_ERRORS,
     BadValueError,
     FileUnreadableError,
@@ -21,10 +21,10 @@ from cep_core.errors import (
     did_you_mean,
     in_words_of_yaml,
 )
-from cep_core.kinds import KINDS
-from cep_core.patterns.expectations import ExpectationModel
-from cep_core.patterns.model import Pattern
-from cep_core.yaml.source import Source, from_data, plain, read_yaml
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.patterns.expectations import ExpectationModel
+from trendlake.cep_core.patterns.model import Pattern
+from trendlake.cep_core.yaml.source import Source, from_data, plain, read_yaml
 
 NESTED: Mapping[str, type[BaseModel]] = {"expect": ExpectationModel}
 """The models of the values of keys that files of every kind have."""

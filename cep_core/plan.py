@@ -8,10 +8,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from cep_core.events.schema import EventSchema
-from cep_core.events.windows import BEGINNING, END, Windows
-from cep_core.expressions.advice import Advice
-from cep_core.language import syntax as s
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.events.windows import BEGINNING, END, Windows
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.language import syntax as s
 
 
 @dataclass(frozen=True)

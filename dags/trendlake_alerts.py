@@ -13,7 +13,7 @@ from typing import Any
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
-from pipelines.redaction import redacted
+from trendlake.pipelines.redaction import redacted
 
 CONNECTION = "trendlake_alerts"
 """A web hook that takes `{"text": LINE}` by POST, such as that of Slack or Mattermost."""

@@ -15,8 +15,8 @@ from airflow.sdk.execution_time.context import NEVER_EXPIRE
 from trendlake_alerts import MembersFailedError
 from trendlake_steps import APPLICATION, SEEN, StepOperator
 
-from jobs.airflow.notify import asset_of
-from pipelines.project.paths import PUBLISHED
+from trendlake.jobs.airflow.notify import asset_of
+from trendlake.pipelines.project.paths import PUBLISHED
 
 FAILED, CHANGED, REPEATED = "failed", "changed", "application_repeated"
 """Task state: the patterns whose failure the last attempt of this task has shown; the results whose new versions no

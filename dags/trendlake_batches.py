@@ -13,15 +13,15 @@ from trendlake_alerts import late
 from trendlake_batch_steps import BatchStepOperator, ReviseOperator
 from trendlake_dags import EPOCH, FROM, TO, defaults, on_new_versions, range_params, spark, timetable
 
-from cep_core import Pattern
-from cep_core.load import read_pattern
-from jobs.actions.revise import REVISE_STEPS
-from jobs.actions.steps import STEPS
-from pipelines.authoring.pattern_page import batch_page
-from pipelines.project.dag_names import batch_id, revision_id
-from pipelines.project.paths import find_project
-from pipelines.project.profile import load_profile
-from pipelines.project.stores import refuse_airflow
+from trendlake.cep_core import Pattern
+from trendlake.cep_core.load import read_pattern
+from trendlake.jobs.actions.revise import REVISE_STEPS
+from trendlake.jobs.actions.steps import STEPS
+from trendlake.pipelines.authoring.pattern_page import batch_page
+from trendlake.pipelines.project.dag_names import batch_id, revision_id
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.profile import load_profile
+from trendlake.pipelines.project.stores import refuse_airflow
 
 
 def batch_dags(name: str, paths: list[str]) -> dict[str, DAG]:

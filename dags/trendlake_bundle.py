@@ -20,14 +20,14 @@ from pathlib import Path
 
 from airflow.dag_processing.bundles.base import BaseDagBundle
 
-from cep_core import Pattern, PatternErrors
-from cep_core.errors import TrendlakeError
-from cep_core.load import read_pattern
-from cep_core.yaml.limits import MAX_FILE
-from pipelines.contracts.pattern_source import source_contract
-from pipelines.project.dag_names import DagNames
-from pipelines.project.paths import files_of, find_project, odd_entries
-from pipelines.project.profile import Profile, profile_or_default, profile_path
+from trendlake.cep_core import Pattern, PatternErrors
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.load import read_pattern
+from trendlake.cep_core.yaml.limits import MAX_FILE
+from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.project.dag_names import DagNames
+from trendlake.pipelines.project.paths import files_of, find_project, odd_entries
+from trendlake.pipelines.project.profile import Profile, profile_or_default, profile_path
 
 LOADER = '''\
 """The Airflow DAGs of one pattern. Written by Trendlake from its file, whose text follows."""

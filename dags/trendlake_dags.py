@@ -19,19 +19,19 @@ from trendlake_alerts import failed, late, tried
 from trendlake_retries import RetryCrashes
 from trendlake_steps import StepOperator
 
-from cep_core import AnyPlan, Pattern, PatternErrors
-from cep_core.errors import BadValueError
-from jobs.actions.steps import STEPS
-from jobs.airflow.notify import asset_of
-from pipelines.authoring.pattern_page import pattern_page
-from pipelines.authoring.validate import compiled_quietly
-from pipelines.contracts.pattern_source import source_contract
-from pipelines.project.dag_names import ingestion_id, revision_id
-from pipelines.project.paths import PUBLISHED, Project, find_project
-from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
-from pipelines.project.stores import refuse_airflow
+from trendlake.cep_core import AnyPlan, Pattern, PatternErrors
+from trendlake.cep_core.errors import BadValueError
+from trendlake.jobs.actions.steps import STEPS
+from trendlake.jobs.airflow.notify import asset_of
+from trendlake.pipelines.authoring.pattern_page import pattern_page
+from trendlake.pipelines.authoring.validate import compiled_quietly
+from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.project.dag_names import ingestion_id, revision_id
+from trendlake.pipelines.project.paths import PUBLISHED, Project, find_project
+from trendlake.pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
+from trendlake.pipelines.project.stores import refuse_airflow
 
-SUBMIT = Path(str(files("jobs"))) / "submit.py"
+SUBMIT = Path(str(files("trendlake.jobs"))) / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
 OWNER = 2_000  # characters that Airflow's database has room for; a batch's owners are many
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where the windows start too

@@ -7,7 +7,7 @@ from typing import Any
 from airflow.sdk import RetryDecision, RetryPolicy
 from trendlake_alerts import EXIT_CODE, REASON, MembersFailedError, reason_of
 
-from pipelines.errors import PASSING
+from trendlake.pipelines.errors import PASSING
 
 USER_ERROR, WRONG_USAGE = "1", "2"
 """The exit codes of a `trendlake` command that ends with an error of the user's, or of the data; and of one that has

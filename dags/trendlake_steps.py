@@ -16,8 +16,8 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.definitions.context import Context
 from airflow.sdk.execution_time.context import NEVER_EXPIRE
 
-from jobs.actions.steps import STEPS
-from jobs.airflow.progress import members_done, progress_file, steps_done
+from trendlake.jobs.actions.steps import STEPS
+from trendlake.jobs.airflow.progress import members_done, progress_file, steps_done
 
 APPLICATION = "application"
 """XCom of a task that started an application: its id, and the steps that it has done."""

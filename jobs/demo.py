@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from cep_core import TrendlakeError
-from jobs.actions.show import Shown, print_results
-from jobs.airflow.api import AirflowApi, AirflowApiError
-from jobs.airflow.home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
-from jobs.airflow.lock import claimed
-from jobs.airflow.login import USER, password_of
-from jobs.terminal.workspace import Place, session
-from pipelines.redaction import redacted
+from trendlake.cep_core import TrendlakeError
+from trendlake.jobs.actions.show import Shown, print_results
+from trendlake.jobs.airflow.api import AirflowApi, AirflowApiError
+from trendlake.jobs.airflow.home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
+from trendlake.jobs.airflow.lock import claimed
+from trendlake.jobs.airflow.login import USER, password_of
+from trendlake.jobs.terminal.workspace import Place, session
+from trendlake.pipelines.redaction import redacted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,7 +104,7 @@ def step(number: int, text: str) -> None:
 
 def trendlake(home: AirflowHome, *arguments: str) -> None:
     """Runs a `trendlake` command, its output passing through. Raises DemoError when it fails."""
-    command = [sys.executable, "-m", "jobs.main", *arguments]
+    command = [sys.executable, "-m", "trendlake.jobs.main", *arguments]
     with subprocess.Popen(
         command, env=home.env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -147,8 +147,8 @@ def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
 
 def print_roads(place: Place, spark: SparkSession, run_id: str) -> None:
     """Where each step of the run has worked, as its record tells."""
-    from pipelines.runs.record import pattern_records
-    from pipelines.runs.road import road_of
+    from trendlake.pipelines.runs.record import pattern_records
+    from trendlake.pipelines.runs.road import road_of
 
     names = ("pattern", "stage", "record_number", "road", "road_reason")
     records = pattern_records(spark, place.warehouse, PATTERNS, names, [run_id])

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import airflow, check, look, quarantine, run, setup, sources, try_pattern, versions
-from jobs.terminal.hints import know
-from jobs.terminal.outcome import EXIT_CODES
+from trendlake.jobs.commands import airflow, check, look, quarantine, run, setup, sources, try_pattern, versions
+from trendlake.jobs.terminal.hints import know
+from trendlake.jobs.terminal.outcome import EXIT_CODES
 
 EXAMPLES = """
 Examples:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cep_core.errors import TrendlakeError
-from pipelines.redaction import redacted
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.redaction import redacted
 
 LENGTH = 2000
 """Characters of a line."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cep_core.errors import PatternErrors, TrendlakeError
+from trendlake.cep_core.errors import PatternErrors, TrendlakeError
 
 
 class ContractErrors(PatternErrors):

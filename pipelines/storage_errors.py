@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import re
 
-from cep_core.errors import TrendlakeError
-from pipelines.error_text import full_text
-from pipelines.errors import DiskFullError, FileDamagedError, FileMissingError, NotWritableError, OutOfMemoryError
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.error_text import full_text
+from trendlake.pipelines.errors import (
+    DiskFullError,
+    FileDamagedError,
+    FileMissingError,
+    NotWritableError,
+    OutOfMemoryError,
+)
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|database or disk is full")
 _REFUSED = re.compile(r"Read-only file system|Permission denied")

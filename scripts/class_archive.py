@@ -41,10 +41,10 @@ def train(folder: Path) -> None:
     from pyspark import SparkContext
     from pyspark.sql import functions as sf
 
-    from pipelines.delta.tables import FED
-    from pipelines.project.paths import find_project
-    from pipelines.project.profile import load_profile
-    from pipelines.spark.session import start_session
+    from trendlake.pipelines.delta.tables import FED
+    from trendlake.pipelines.project.paths import find_project
+    from trendlake.pipelines.project.profile import load_profile
+    from trendlake.pipelines.spark.session import start_session
 
     project = find_project(ROOT)
     spark = start_session(project, load_profile(project, None))

@@ -6,8 +6,8 @@ import hashlib
 import tempfile
 from pathlib import Path
 
-from pipelines.spark.jars import resolve
-from pipelines.spark.setup_files import LOCK
+from trendlake.pipelines.spark.jars import resolve
+from trendlake.pipelines.spark.setup_files import LOCK
 
 MODULE = Path(__file__).with_name("ivy.xml")
 

@@ -170,7 +170,7 @@ def help_texts() -> Iterator[tuple[str, str]]:
     """(command, text) of the help of each command, option and argument."""
     from typer.main import get_command
 
-    from jobs.main import app
+    from trendlake.jobs.main import app
 
     def walk(name: str, command: Any) -> Iterator[tuple[str, str]]:
         yield name, command.help or ""

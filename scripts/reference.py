@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cep_core.errors
-import pipelines.errors
-from cep_core.errors import TrendlakeError
-from cep_core.expressions.functions import FUNCTIONS, Function
-from cep_core.json_schema import pattern_schema
-from cep_core.yaml.source import plain, read_yaml
+import trendlake.cep_core.errors
+import trendlake.pipelines.errors
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.expressions.functions import FUNCTIONS, Function
+from trendlake.cep_core.json_schema import pattern_schema
+from trendlake.cep_core.yaml.source import plain, read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = """\
@@ -125,7 +125,7 @@ def errors() -> Iterator[str]:
     """Codes of mistakes, as commands print them."""
     yield "## Codes of errors\n"
     codes: dict[str, str] = {}
-    for module in (cep_core.errors, pipelines.errors):
+    for module in (trendlake.cep_core.errors, trendlake.pipelines.errors):
         for item in vars(module).values():
             if isinstance(item, type) and issubclass(item, TrendlakeError) and item.__doc__:
                 codes.setdefault(item.code, " ".join(item.__doc__.split()))

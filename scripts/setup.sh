@@ -108,7 +108,7 @@ setup_java() {
 
 # --- Delta's jars, and the classes for tables on a local disk, compiled ------------------------------------------
 setup_spark() {
-    JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python -m jobs.main setup --to "$STATE" >/dev/null
+    JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python -m trendlake.jobs.main setup --to "$STATE" >/dev/null
 }
 
 # --- an archive of Java's classes: Spark starts in half the time -------------------------------------------------

@@ -106,9 +106,9 @@ def listing(state: Path) -> set[tuple[str, tuple[int, int]]]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """The session that `pipelines.spark.session` starts: two cores, Delta from the jars of the set-up, no network."""
-    from pipelines.project.paths import find_project
-    from pipelines.project.profile import Profile
-    from pipelines.spark.session import start_session
+    from trendlake.pipelines.project.paths import find_project
+    from trendlake.pipelines.project.profile import Profile
+    from trendlake.pipelines.spark.session import start_session
 
     project = find_project(ROOT)
     scratch = str(tmp_path_factory.mktemp("spark"))
@@ -127,7 +127,7 @@ def tables_of_the_module() -> Iterator[None]:
     yield
     loaded = sys.modules.get("pyspark.sql")
     if loaded and (spark := loaded.SparkSession.getActiveSession()):
-        from pipelines.spark.jvm import DELTA_LOG, java_class
+        from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
 
         java_class(spark, DELTA_LOG).clearCache()
 
@@ -146,6 +146,6 @@ def many_rows(spark: object) -> Iterator[None]:
 @pytest.fixture
 def project(tmp_path: Path) -> object:
     """This project's patterns and contracts, with a state folder of the test's own."""
-    from pipelines.project.paths import find_project
+    from trendlake.pipelines.project.paths import find_project
 
     return replace(find_project(ROOT), state=tmp_path / "state")

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cep_core import (
+    from trendlake.cep_core import (
         AssumptionWarning,
         EventSchema,
         Pattern,
@@ -48,7 +48,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("cep_core"), name)
+        return getattr(import_module("trendlake.cep_core"), name)
     raise AttributeError(f"module 'trendlake' has no attribute '{name}'")
 
 

@@ -15,7 +15,7 @@ def main() -> None:
     if message is not None:
         print(message, file=sys.stderr)
         raise SystemExit(WRONG_USAGE)
-    from jobs.main import app
+    from trendlake.jobs.main import app
 
     app(prog_name="trendlake")
 

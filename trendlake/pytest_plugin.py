@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pipelines.authoring.pattern_tests import Verdict
+    from trendlake.pipelines.authoring.pattern_tests import Verdict
 
 
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.Collector | None:
@@ -28,9 +28,9 @@ class PatternTestFile(pytest.File):
     """The tests of one pattern."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        from cep_core.errors import TrendlakeError
-        from pipelines.authoring.pattern_tests import run_tests
-        from pipelines.project.paths import find_project
+        from trendlake.cep_core.errors import TrendlakeError
+        from trendlake.pipelines.authoring.pattern_tests import run_tests
+        from trendlake.pipelines.project.paths import find_project
 
         try:
             verdicts = list(run_tests(find_project(self.path.parents[3]), self.path))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from bench.engine import FALLING
 from bench.flink.java import lines
 from bench.measured import Measured, best, plan_of
-from cep_core import run_plan
+from trendlake.cep_core import run_plan
 
 SIZES = (8, 10, 12, 14, 16, 18, 20)
 SECONDS = 150

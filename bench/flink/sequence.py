@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bench.flink.java import lines
 from bench.measured import Measured, best, plan_of
-from cep_core import run_plan
+from trendlake.cep_core import run_plan
 
 EVENTS, SYMBOLS, CHEAP = 1_000_000, 1_000, 10
 SECONDS = 300

@@ -17,7 +17,7 @@ import pyarrow as pa
 from bench.flink.java import lines
 from bench.matches import CONDITIONS, EVENTS, template, ticks
 from bench.measured import Measured, best, plan_of
-from cep_core import run_plan
+from trendlake.cep_core import run_plan
 
 WINDOW = 500
 SECONDS = 600

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.explain import explain_algebra, operator
-from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
-from cep_core.language.unparse import expression
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.explain import explain_algebra, operator
+from trendlake.cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
+from trendlake.cep_core.language.unparse import expression
 
 _LABELS = {
     n.Filter: "FILTER",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import FOREVER, Pairing, compared, neighbours, pairing, parted
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.compile.syntax import NOW
-from cep_core.expressions.types import Resolve
-from cep_core.language import syntax as s
-from cep_core.language.unparse import duration, expression
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.pairing import FOREVER, Pairing, compared, neighbours, pairing, parted
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.compile.syntax import NOW
+from trendlake.cep_core.expressions.types import Resolve
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.unparse import duration, expression
 
 
 def explain_algebra(plan: AlgebraPlan) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.run.members import run_members as run_template
-from cep_core.algebra.run.run import run_algebra
-from cep_core.events.columns import Columns
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.run.members import run_members as run_template
+from trendlake.cep_core.algebra.run.run import run_algebra
+from trendlake.cep_core.events.columns import Columns
 
 __all__ = ["run", "run_template"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cep_core.automaton.compile.plan import EPSILON, IGNORE, WINDOW_END, Arc, AutomatonPlan
-from cep_core.automaton.explain import explain_automaton
-from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
-from cep_core.language.unparse import expression, moment
+from trendlake.cep_core.automaton.compile.plan import EPSILON, IGNORE, WINDOW_END, Arc, AutomatonPlan
+from trendlake.cep_core.automaton.explain import explain_automaton
+from trendlake.cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
+from trendlake.cep_core.language.unparse import expression, moment
 
 _HOW = {IGNORE: "ignored", EPSILON: "takes no event", WINDOW_END: "at the window's end"}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cep_core.automaton.compile.plan import EPSILON, EVENT, IGNORE, WINDOW_END, Arc, AutomatonPlan, Field
-from cep_core.language import syntax as s
-from cep_core.language.unparse import duration, expression, moment
+from trendlake.cep_core.automaton.compile.plan import EPSILON, EVENT, IGNORE, WINDOW_END, Arc, AutomatonPlan, Field
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.unparse import duration, expression, moment
 
 
 def explain_automaton(plan: AutomatonPlan) -> str:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cep_core.automaton.run.run import run_automaton as run
+from trendlake.cep_core.automaton.run.run import run_automaton as run
 
 __all__ = ["run"]

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from cep_core.documents.path_tokens import Namespaces, PathError, Token, tokens
-from cep_core.documents.paths import (
+from trendlake.cep_core.documents.path_tokens import Namespaces, PathError, Token, tokens
+from trendlake.cep_core.documents.paths import (
     Axis,
     Compare,
     Comparison,
@@ -32,7 +32,7 @@ from cep_core.documents.paths import (
     conjunction,
     disjunction,
 )
-from cep_core.errors import (
+from trendlake.cep_core.errors import (
     BadPatternError,
     NotSupportedError,
     PatternSyntaxError,

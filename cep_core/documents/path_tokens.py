@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from cep_core.errors import PatternSyntaxError, TrendlakeError
+from trendlake.cep_core.errors import PatternSyntaxError, TrendlakeError
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 MAX_TEXT = 10_000

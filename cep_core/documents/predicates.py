@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from cep_core.documents.paths import All, AnyOf, Compare, Exists, Name, Not, Path, Predicate, Step, TextTest
+from trendlake.cep_core.documents.paths import All, AnyOf, Compare, Exists, Name, Not, Path, Predicate, Step, TextTest
 
 Node: TypeAlias = Any
 Test: TypeAlias = Callable[[Node], bool]

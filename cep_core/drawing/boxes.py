@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cep_core.drawing.graph import Edge, Graph, Line, Node, Role
+from trendlake.cep_core.drawing.graph import Edge, Graph, Line, Node, Role
 
 LINE_HEIGHT = 15.0
 FONT_SIZE: dict[Role, float] = {"code": 12.0, "note": 11.5, "bar": 11.5}

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cep_core.drawing.boxes import PORT, START_RADIUS, Box, Shape, label_box, node_box, shape
-from cep_core.drawing.graph import Graph
+from trendlake.cep_core.drawing.boxes import PORT, START_RADIUS, Box, Shape, label_box, node_box, shape
+from trendlake.cep_core.drawing.graph import Graph
 
 BETWEEN = 10.0
 """Least distance of two neighbours in a rank."""

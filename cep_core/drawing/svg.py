@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from cep_core.drawing.boxes import FONT_SIZE, GAP, GLYPH, LINE_HEIGHT, LOOP, NAME_SIZE, broken, height, loops
-from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
-from cep_core.drawing.layout import Layout, Route, Spot, layout
+from trendlake.cep_core.drawing.boxes import FONT_SIZE, GAP, GLYPH, LINE_HEIGHT, LOOP, NAME_SIZE, broken, height, loops
+from trendlake.cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
+from trendlake.cep_core.drawing.layout import Layout, Route, Spot, layout
 
 MARGIN = 20.0
 HEADING = 30.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import AnyArray, Bools
+from trendlake.cep_core.events.array_types import AnyArray, Bools
 
 _WORD = 16
 """Bytes of a decimal128."""

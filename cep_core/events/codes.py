@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Codes, Int32s
-from cep_core.events.arrays import numbers, valid
-from cep_core.events.normalise import comparable, normalise
+from trendlake.cep_core.events.array_types import Codes, Int32s
+from trendlake.cep_core.events.arrays import numbers, valid
+from trendlake.cep_core.events.normalise import comparable, normalise
 
 
 def dense_ranks(values: Codes) -> tuple[Int32s, int]:
     """int32 ranks 0.. of numbers or booleans (no NaN), equal ones sharing theirs; and how many there are.
 
     Whole numbers close together are counted, O(n); others are sorted."""
-    from cep_core.events.kernels.values import counted_ranks, sorted_ranks, whole_range  # brings numba
+    from trendlake.cep_core.events.kernels.values import counted_ranks, sorted_ranks, whole_range  # brings numba
 
     if values.dtype == np.bool_:
         values = values.astype(np.int64)

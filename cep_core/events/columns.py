@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import Codes, Int32s, Int64s
-from cep_core.events.arrays import arrow, numbers
-from cep_core.events.codes import dense_ranks, group_codes, ordered_codes
-from cep_core.events.normalise import normalise
-from cep_core.events.schema import EventSchema, check_events
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import Codes, Int32s, Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.events.codes import dense_ranks, group_codes, ordered_codes
+from trendlake.cep_core.events.normalise import normalise
+from trendlake.cep_core.events.schema import EventSchema, check_events
 
 T = TypeVar("T")
 

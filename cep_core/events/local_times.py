@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.errors import BadEventsError, did_you_mean
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.events.arrays import numbers
+from trendlake.cep_core.errors import BadEventsError, did_you_mean
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.arrays import numbers
 
 UTC = "UTC"
 HOUR_US = 3_600_000_000

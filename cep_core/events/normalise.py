@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.errors import BadEventsError
-from cep_core.events.arrays import numbers
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.arrays import numbers
 
 FLOAT64_DIGITS = 15
 """Different decimals of so many digits still have different nearest float64 values."""
@@ -38,7 +38,9 @@ def normalise(column: Any) -> pa.Array:
         if long_decimal(kind):
             return array
         if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            from cep_core.events.kernels.values import plain  # brings numba, which compiling a pattern needs not
+            from trendlake.cep_core.events.kernels.values import (
+                plain,  # brings numba, which compiling a pattern needs not
+            )
 
             values = doubles(array)
             if not values.null_count and plain(numbers(values)):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from cep_core.errors import BadEventsError, did_you_mean
-from cep_core.events.normalise import FLOAT64_DIGITS
-from cep_core.fingerprint import ADDED
+from trendlake.cep_core.errors import BadEventsError, did_you_mean
+from trendlake.cep_core.events.normalise import FLOAT64_DIGITS
+from trendlake.cep_core.fingerprint import ADDED
 
 INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
 DOUBLES = frozenset({"float", "double", "real", "number"})

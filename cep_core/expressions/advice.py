@@ -15,11 +15,11 @@ from functools import cache
 
 import pyarrow as pa
 
-from cep_core.errors import BadConditionError, Place, TypeMismatchError
-from cep_core.events.number_texts import NumberTexts, number_texts
-from cep_core.expressions.types import Resolve, infer
-from cep_core.language import syntax as s
-from cep_core.language.unparse import expression
+from trendlake.cep_core.errors import BadConditionError, Place, TypeMismatchError
+from trendlake.cep_core.events.number_texts import NumberTexts, number_texts
+from trendlake.cep_core.expressions.types import Resolve, infer
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.unparse import expression
 
 ORDERS = ("<", "<=", ">", ">=")
 _NEVER = "this is never true: nothing equals NULL, and nothing differs from it"

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from cep_core.expressions import opcodes as m
-from cep_core.expressions.columnar import constant
-from cep_core.expressions.functions import FUNCTIONS, Function
-from cep_core.expressions.types import infer
-from cep_core.language import syntax as s
+from trendlake.cep_core.expressions import opcodes as m
+from trendlake.cep_core.expressions.columnar import constant
+from trendlake.cep_core.expressions.functions import FUNCTIONS, Function
+from trendlake.cep_core.expressions.types import infer
+from trendlake.cep_core.language import syntax as s
 
 _WHOLE = {"+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "%": m.REMAINDER}
 _WHOLE |= {"=": m.EQ, "!=": m.NE, "<": m.LT, "<=": m.LE, ">": m.GT, ">=": m.GE}

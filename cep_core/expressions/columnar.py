@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import AnyArray, Bools
-from cep_core.events.arrays import arrow, numbers, repeated, valid
-from cep_core.events.normalise import comparable, reals
-from cep_core.expressions.functions import FUNCTIONS, Function
-from cep_core.language import syntax as s
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import AnyArray, Bools
+from trendlake.cep_core.events.arrays import arrow, numbers, repeated, valid
+from trendlake.cep_core.events.normalise import comparable, reals
+from trendlake.cep_core.expressions.functions import FUNCTIONS, Function
+from trendlake.cep_core.language import syntax as s
 
 
 def evaluate(node: s.Expr, column: Callable[[s.Attribute], pa.Array], length: int) -> pa.Array:

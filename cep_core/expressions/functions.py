@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.expressions import opcodes as m
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.expressions import opcodes as m
 
 Value: TypeAlias = Any
 """int, float, str or bool, as of `cep_core.events.normalise`."""

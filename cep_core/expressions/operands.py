@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.events.arrays import numbers, valid
-from cep_core.events.normalise import distinct_reals
-from cep_core.expressions.bytecode import Instructions
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.arrays import numbers, valid
+from trendlake.cep_core.events.normalise import distinct_reals
+from trendlake.cep_core.expressions.bytecode import Instructions
 
 
 class Words:

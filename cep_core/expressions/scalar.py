@@ -11,9 +11,9 @@ import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from cep_core.errors import BadEventsError
-from cep_core.expressions.functions import FUNCTIONS, Function, Value
-from cep_core.language import syntax as s
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.expressions.functions import FUNCTIONS, Function, Value
+from trendlake.cep_core.language import syntax as s
 
 Reader: TypeAlias = Callable[[Any, int, Any], Value]
 """(register, event, iterations) -> value; see `registers`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cep_core.errors import TextError, TrendlakeError, TypeMismatchError, UnknownParameterError, did_you_mean
-from cep_core.expressions.functions import FUNCTIONS
-from cep_core.language import syntax as s
+from trendlake.cep_core.errors import TextError, TrendlakeError, TypeMismatchError, UnknownParameterError, did_you_mean
+from trendlake.cep_core.expressions.functions import FUNCTIONS
+from trendlake.cep_core.language import syntax as s
 
 NUMERIC = frozenset({"int", "double"})
 ORDERED = frozenset({"int", "double", "string", "timestamp", "date", "duration", "boolean"})

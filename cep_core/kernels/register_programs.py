@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Bools, Float64s, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.kernels.vm import execute
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.kernels.vm import execute
 
 SOURCE, TARGET, CONDITION, WHEN_LOW, WHEN_HIGH, WHEN_SLOT, SET_LOW, SET_HIGH, MOVE_LOW, MOVE_HIGH = range(10)
 READS, IGNORES, RESTING = range(10, 13)

@@ -7,9 +7,9 @@ chain, its hash (-1: it is in no chain), and the age of its list: groups of anot
 
 from __future__ import annotations
 
-from cep_core import compiled
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.register_programs import same
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.register_programs import same
 
 STATE, FIRSTS, SINCE, NEXT, CHAIN, BUCKET, AGE = range(7)
 

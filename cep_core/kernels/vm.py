@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Bools, Float64s, Int64s
-from cep_core.expressions import opcodes as m
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s
+from trendlake.cep_core.expressions import opcodes as m
 
 LOWEST = -(2**63)
 HIGHEST = 2**63 - 1

@@ -13,9 +13,9 @@ from typing import cast
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
 
-from cep_core.errors import TextError
-from cep_core.language import syntax as s
-from cep_core.language.tree_builder import MAX_DURATION, Builder
+from trendlake.cep_core.errors import TextError
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.tree_builder import MAX_DURATION, Builder
 
 MAX_TEXT = 10_000
 """Characters in one pattern or condition: nesting beyond it is refused, not run out of stack on."""
@@ -62,7 +62,7 @@ def parse_duration(text: str) -> int:
 
 def grammar_text() -> str:
     """The shared grammar. A kind with a language of its own appends its rules."""
-    return resources.files("cep_core.language").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return resources.files("trendlake.cep_core.language").joinpath("grammar.lark").read_text(encoding="utf-8")
 
 
 def lark_of(grammar: str, starts: list[str]) -> Lark:

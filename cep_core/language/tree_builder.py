@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from lark import Token, Transformer, v_args
 
-from cep_core.errors import TextError
-from cep_core.language import syntax as s
+from trendlake.cep_core.errors import TextError
+from trendlake.cep_core.language import syntax as s
 
 MAX_REPEAT = 1_000
 """The largest n of `{n,m}`."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
-from cep_core.language.unparse import expression
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.matches.explain import explain_matches
+from trendlake.cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
+from trendlake.cep_core.language.unparse import expression
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.explain import explain_matches
 
 
 def draw(plan: MatchesPlan, title: str) -> Drawing:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cep_core.language.unparse import duration, expression
-from cep_core.matches.compile.encode import NotCompiledError, assembled, extreme
-from cep_core.matches.compile.plan import MatchesPlan, is_fence
-from cep_core.matches.compile.registers import Slot, live_slots
+from trendlake.cep_core.language.unparse import duration, expression
+from trendlake.cep_core.matches.compile.encode import NotCompiledError, assembled, extreme
+from trendlake.cep_core.matches.compile.plan import MatchesPlan, is_fence
+from trendlake.cep_core.matches.compile.registers import Slot, live_slots
 
 _IGNORES = {
     "skip_till_any_match": "ignores any event",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from cep_core.events.columns import Columns
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.matches.run.members import run_members
-from cep_core.matches.run.run import run_matches
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.run.members import run_members
+from trendlake.cep_core.matches.run.run import run_matches
 
 __all__ = ["run", "run_members"]
 

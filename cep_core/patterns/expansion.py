@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cep_core.fingerprint import canonical
-from cep_core.language import syntax as s
-from cep_core.language.parse import parse_condition
-from cep_core.language.unparse import expression
-from cep_core.patterns.model import FamilyPattern
-from cep_core.patterns.parameters import Parameters, Row
-from cep_core.yaml.source import plain
+from trendlake.cep_core.fingerprint import canonical
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import parse_condition
+from trendlake.cep_core.language.unparse import expression
+from trendlake.cep_core.patterns.model import FamilyPattern
+from trendlake.cep_core.patterns.parameters import Parameters, Row
+from trendlake.cep_core.yaml.source import plain
 
 LONGEST = 64
 """Characters of a pattern's name."""

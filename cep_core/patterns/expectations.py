@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
-from cep_core.errors import BadValueError, TrendlakeError, TypeMismatchError, did_you_mean
-from cep_core.yaml.source import Path_, Source
+from trendlake.cep_core.errors import BadValueError, TrendlakeError, TypeMismatchError, did_you_mean
+from trendlake.cep_core.yaml.source import Path_, Source
 
 ROWS = "rows"
 """The measure that every kind has: how many result rows there are."""

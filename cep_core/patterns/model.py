@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
-from cep_core.errors import TrendlakeError
-from cep_core.language import syntax as s
-from cep_core.language.parse import parse_duration
-from cep_core.language.tree_builder import timestamp_us
-from cep_core.patterns.expectations import ExpectationModel, mistakes
-from cep_core.patterns.parameter_file import read_file
-from cep_core.patterns.parameters import ForEachError, Parameters, read_lists, refuse_names
-from cep_core.patterns.schedule import check_schedule
-from cep_core.yaml.source import Source
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import parse_duration
+from trendlake.cep_core.language.tree_builder import timestamp_us
+from trendlake.cep_core.patterns.expectations import ExpectationModel, mistakes
+from trendlake.cep_core.patterns.parameter_file import read_file
+from trendlake.cep_core.patterns.parameters import ForEachError, Parameters, read_lists, refuse_names
+from trendlake.cep_core.patterns.schedule import check_schedule
+from trendlake.cep_core.yaml.source import Source
 
 Selection = Literal["skip_till_any_match", "skip_till_next_match", "contiguous", "partition_contiguous"]
 Consistency = Literal["strong", "middle", "weak"]

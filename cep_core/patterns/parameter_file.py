@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cep_core.errors import BadValueError, NotSupportedError, TextError, TrendlakeError, did_you_mean
-from cep_core.events.names import same_name
-from cep_core.fingerprint import canonical
-from cep_core.language.tree_builder import timestamp_us
-from cep_core.patterns.parameters import MOST_ROWS, ForEachError, Parameters, Value, as_doubles
-from cep_core.yaml.csv_file import CsvFile, beside
-from cep_core.yaml.limits import unreadable_character
-from cep_core.yaml.source import Source
+from trendlake.cep_core.errors import BadValueError, NotSupportedError, TextError, TrendlakeError, did_you_mean
+from trendlake.cep_core.events.names import same_name
+from trendlake.cep_core.fingerprint import canonical
+from trendlake.cep_core.language.tree_builder import timestamp_us
+from trendlake.cep_core.patterns.parameters import MOST_ROWS, ForEachError, Parameters, Value, as_doubles
+from trendlake.cep_core.yaml.csv_file import CsvFile, beside
+from trendlake.cep_core.yaml.limits import unreadable_character
+from trendlake.cep_core.yaml.source import Source
 
 MAX_CSV = 64 * 1024 * 1024
 """Bytes of a CSV file."""

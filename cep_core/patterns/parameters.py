@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from cep_core.errors import (
+from trendlake.cep_core.errors import (
     BadValueError,
     NotSupportedError,
     TextError,
@@ -23,12 +23,12 @@ from cep_core.errors import (
     UnknownParameterError,
     did_you_mean,
 )
-from cep_core.events.names import same_name
-from cep_core.events.schema import TIME_TYPE, arrow_type
-from cep_core.fingerprint import canonical
-from cep_core.language import syntax as s
-from cep_core.language.tree_builder import timestamp_us
-from cep_core.yaml.source import Source
+from trendlake.cep_core.events.names import same_name
+from trendlake.cep_core.events.schema import TIME_TYPE, arrow_type
+from trendlake.cep_core.fingerprint import canonical
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.tree_builder import timestamp_us
+from trendlake.cep_core.yaml.source import Source
 
 Value: TypeAlias = bool | int | float | str | None
 Row: TypeAlias = tuple[Value, ...]
@@ -60,7 +60,7 @@ class Parameters:
 
     def described(self, row: Row) -> str:
         """`symbol = 'AAPL', threshold = 100`."""
-        from cep_core.language.unparse import expression
+        from trendlake.cep_core.language.unparse import expression
 
         return ", ".join(f"{name} = {expression(node)}" for name, node in self.literals(row).items())
 

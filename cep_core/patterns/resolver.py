@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from cep_core.errors import (
+from trendlake.cep_core.errors import (
     BadConditionError,
     PatternSyntaxError,
     Place,
@@ -18,14 +18,14 @@ from cep_core.errors import (
     UnknownVariableError,
     did_you_mean,
 )
-from cep_core.events.schema import EventSchema
-from cep_core.expressions.advice import Adviser
-from cep_core.expressions.types import ExpressionError, infer
-from cep_core.language import syntax as s
-from cep_core.language.parse import parse_condition
-from cep_core.patterns.model import FamilyPattern, Pattern
-from cep_core.patterns.parameters import UnknownHereError, typed, why_text
-from cep_core.yaml.source import Path_
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.expressions.advice import Adviser
+from trendlake.cep_core.expressions.types import ExpressionError, infer
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import parse_condition
+from trendlake.cep_core.patterns.model import FamilyPattern, Pattern
+from trendlake.cep_core.patterns.parameters import UnknownHereError, typed, why_text
+from trendlake.cep_core.yaml.source import Path_
 
 T = TypeVar("T")
 
@@ -142,6 +142,6 @@ class Checking:
 
 
 def constant_true(node: s.Expr) -> bool:
-    from cep_core.expressions.columnar import constant
+    from trendlake.cep_core.expressions.columnar import constant
 
     return constant(node) is True

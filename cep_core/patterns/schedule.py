@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 
-from cep_core.errors import TextError, did_you_mean
+from trendlake.cep_core.errors import TextError, did_you_mean
 
 NAMES = {
     "@hourly": "0 * * * *",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from cep_core.sharing.interest import Interest
+from trendlake.cep_core.sharing.interest import Interest
 
 FEW_ROWS = 20_000
 """A plan of more rows is run by itself."""

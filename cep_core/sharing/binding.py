@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
-from cep_core.language import syntax as s
+from trendlake.cep_core.language import syntax as s
 
 Literals: TypeAlias = Mapping[str, s.Expr]
 Bind: TypeAlias = Callable[[Literals], Any]

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cep_core.events.array_types import Int64s
-from cep_core.events.columns import Columns
-from cep_core.kinds import KINDS, Pairs
-from cep_core.plan import AnyPlan
-from cep_core.sharing.families import Unfolded
-from cep_core.sharing.family import FamilyPlan
-from cep_core.sharing.interest import Interests
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.kinds import KINDS, Pairs
+from trendlake.cep_core.plan import AnyPlan
+from trendlake.cep_core.sharing.families import Unfolded
+from trendlake.cep_core.sharing.family import FamilyPlan
+from trendlake.cep_core.sharing.interest import Interests
 
 
 def binds_some(plan: AnyPlan) -> bool:

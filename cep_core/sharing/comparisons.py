@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core.expressions.columnar import COMPARISONS, FLIPPED
-from cep_core.language import syntax as s
+from trendlake.cep_core.expressions.columnar import COMPARISONS, FLIPPED
+from trendlake.cep_core.language import syntax as s
 
 EXACT = 2**53
 """Whole numbers up to here are float64s."""

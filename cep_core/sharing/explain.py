@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from cep_core.events.columns import Columns
-from cep_core.events.schema import arrow_type
-from cep_core.kinds import KINDS
-from cep_core.plan import AnyPlan
-from cep_core.sharing.family import FamilyPlan
-from cep_core.sharing.interest import Interests
-from cep_core.sharing.lanes import Lane
-from cep_core.sharing.run_plans import bare, template_of
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import arrow_type
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.plan import AnyPlan
+from trendlake.cep_core.sharing.family import FamilyPlan
+from trendlake.cep_core.sharing.interest import Interests
+from trendlake.cep_core.sharing.lanes import Lane
+from trendlake.cep_core.sharing.run_plans import bare, template_of
 
 Way = Literal["equal", "template", "members", "lanes", "own", "all"]
 

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from cep_core.errors import EngineFailureError, TrendlakeError
-from cep_core.plan import AnyPlan
-from cep_core.sharing.family import FamilyPlan
+from trendlake.cep_core.errors import EngineFailureError, TrendlakeError
+from trendlake.cep_core.plan import AnyPlan
+from trendlake.cep_core.sharing.family import FamilyPlan
 
 Answer: TypeAlias = pa.Table | TrendlakeError
 

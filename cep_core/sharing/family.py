@@ -10,17 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core.errors import BadValueError, PatternErrors, TrendlakeError
-from cep_core.events.names import TakenNames
-from cep_core.events.schema import EventSchema
-from cep_core.events.windows import Windows
-from cep_core.expressions.advice import Advice
-from cep_core.fingerprint import fingerprint
-from cep_core.language import syntax as s
-from cep_core.patterns.model import PROVENANCE_COLUMNS, Pattern
-from cep_core.patterns.parameters import Parameters, Row
-from cep_core.plan import AnyPlan, OneForm, ResultShape
-from cep_core.sharing.binding import Bind, binder
+from trendlake.cep_core.errors import BadValueError, PatternErrors, TrendlakeError
+from trendlake.cep_core.events.names import TakenNames
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS, Pattern
+from trendlake.cep_core.patterns.parameters import Parameters, Row
+from trendlake.cep_core.plan import AnyPlan, OneForm, ResultShape
+from trendlake.cep_core.sharing.binding import Bind, binder
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a family that stays the same changes."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import AnyArray, Int32s, Int64s
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.events.codes import ordered_codes
-from cep_core.sharing.comparisons import Comparison
+from trendlake.cep_core.events.array_types import AnyArray, Int32s, Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.codes import ordered_codes
+from trendlake.cep_core.sharing.comparisons import Comparison
 
 SMALL = 2**16
 """So many different values are counted, more are sorted."""

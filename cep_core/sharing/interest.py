@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.errors import TrendlakeError
-from cep_core.events.array_types import Int64s, UInt64s
-from cep_core.events.columns import Columns
-from cep_core.events.normalise import long_decimal
-from cep_core.language import syntax as s
-from cep_core.plan import AnyPlan, Binding
-from cep_core.sharing.comparisons import Comparison, comparison_of, harmless
-from cep_core.sharing.index import Index, index_of
-from cep_core.sharing.lanes import Lane, Path
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.events.array_types import Int64s, UInt64s
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.normalise import long_decimal
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.plan import AnyPlan, Binding
+from trendlake.cep_core.sharing.comparisons import Comparison, comparison_of, harmless
+from trendlake.cep_core.sharing.index import Index, index_of
+from trendlake.cep_core.sharing.lanes import Lane, Path
 
 FEW = 5
 """Comparisons of so many plans make the index of a column of whole numbers or text worth its cost."""

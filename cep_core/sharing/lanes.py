@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.events.array_types import UInt64s
-from cep_core.language import syntax as s
-from cep_core.sharing.index import Index
+from trendlake.cep_core.events.array_types import UInt64s
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.sharing.index import Index
 
 LEAST = 3
 """Fewer plans are run one by one."""

@@ -12,14 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core.errors import EngineFailureError, TrendlakeError
-from cep_core.events.columns import Columns
-from cep_core.kinds import KINDS
-from cep_core.plan import AnyPlan
-from cep_core.sharing.batches import Batch, Batches
-from cep_core.sharing.families import Answer, Unfolded
-from cep_core.sharing.interest import Interest, Interests
-from cep_core.sharing.lanes import Lane, Lanes, masks_of
+from trendlake.cep_core.errors import EngineFailureError, TrendlakeError
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.plan import AnyPlan
+from trendlake.cep_core.sharing.batches import Batch, Batches
+from trendlake.cep_core.sharing.families import Answer, Unfolded
+from trendlake.cep_core.sharing.interest import Interest, Interests
+from trendlake.cep_core.sharing.lanes import Lane, Lanes, masks_of
 
 
 def run_plans(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
-from cep_core.language.unparse import expression
-from cep_core.trends.compile.dfa import Automaton, Transition
-from cep_core.trends.compile.plan import Plan
-from cep_core.trends.explain import explain, linked, method_of
+from trendlake.cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
+from trendlake.cep_core.language.unparse import expression
+from trendlake.cep_core.trends.compile.dfa import Automaton, Transition
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.explain import explain, linked, method_of
 
 
 def draw(plan: Plan, title: str) -> Drawing:

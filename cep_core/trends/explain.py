@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cep_core.language.unparse import duration, expression, moment
-from cep_core.trends.compile.dfa import Automaton, Cube, Transition
-from cep_core.trends.compile.plan import Plan
-from cep_core.trends.compile.predecessors import Method, PairPredicate
+from trendlake.cep_core.language.unparse import duration, expression, moment
+from trendlake.cep_core.trends.compile.dfa import Automaton, Cube, Transition
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.compile.predecessors import Method, PairPredicate
 
 _COST = {
     Method.RUNNING: "O(1) an event",

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Int64s, UInt64s
-from cep_core.events.arrays import arrow, numbers
-from cep_core.events.columns import Columns
-from cep_core.trends.compile.form import MEMBER, with_members
-from cep_core.trends.compile.plan import Plan
-from cep_core.trends.run.run import run_lanes, run_plan
+from trendlake.cep_core.events.array_types import Int64s, UInt64s
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.trends.compile.form import MEMBER, with_members
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.run.run import run_lanes, run_plan
 
 __all__ = ["run", "run_lanes", "run_members"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
-from cep_core.language.unparse import duration
-from cep_core.xml_join.compile.plan import Join, Side, XmlJoinPlan
-from cep_core.xml_join.explain import explain_xml_join
+from trendlake.cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
+from trendlake.cep_core.language.unparse import duration
+from trendlake.cep_core.xml_join.compile.plan import Join, Side, XmlJoinPlan
+from trendlake.cep_core.xml_join.explain import explain_xml_join
 
 MOST = 5
 """Queries that are drawn."""

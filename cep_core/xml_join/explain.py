@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from cep_core.language.unparse import duration
-from cep_core.xml_join.compile.plan import XmlJoinPlan
+from trendlake.cep_core.language.unparse import duration
+from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
 
 MOST = 20
 """Templates, queries and definitions that are listed one by one."""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from cep_core.events.array_types import Bools
-from cep_core.events.columns import Columns
-from cep_core.xml_join.compile.plan import XmlJoinPlan
-from cep_core.xml_join.run.partners import Partners
-from cep_core.xml_join.run.run import run_xml_join
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
+from trendlake.cep_core.xml_join.run.partners import Partners
+from trendlake.cep_core.xml_join.run.run import run_xml_join
 
 
 def run(plan: XmlJoinPlan, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:

@@ -7,8 +7,8 @@ import io
 import sys
 from pathlib import Path
 
-from cep_core.errors import BadValueError, FileUnreadableError, Place
-from cep_core.yaml.source import Source
+from trendlake.cep_core.errors import BadValueError, FileUnreadableError, Place
+from trendlake.cep_core.yaml.source import Source
 
 csv.field_size_limit(sys.maxsize)  # of the process: a file has a limit of its own
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from yaml import MarkedYAMLError, YAMLError
 from yaml.events import AliasEvent, MappingEndEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent, StreamEndEvent
 
-from cep_core.yaml.parser import ONLY_PYTHON, CParser, PythonParser
-from cep_core.yaml.scalars import value_of
+from trendlake.cep_core.yaml.parser import ONLY_PYTHON, CParser, PythonParser
+from trendlake.cep_core.yaml.scalars import value_of
 
 MAX_FILE = 250_000
 """Bytes of one file."""

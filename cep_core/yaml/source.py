@@ -16,9 +16,9 @@ from typing import Any
 from yaml import MarkedYAMLError, YAMLError
 from yaml.reader import ReaderError
 
-from cep_core.errors import BadValueError, FileUnreadableError, Place, YamlSyntaxError
-from cep_core.yaml.limits import MAX_DEPTH, MAX_FILE, MAX_GIVEN, composed, unreadable_character
-from cep_core.yaml.scalars import yaml_text
+from trendlake.cep_core.errors import BadValueError, FileUnreadableError, Place, YamlSyntaxError
+from trendlake.cep_core.yaml.limits import MAX_DEPTH, MAX_FILE, MAX_GIVEN, composed, unreadable_character
+from trendlake.cep_core.yaml.scalars import yaml_text
 
 FEW_CHARACTERS = 10_000
 """Of a file whose values are held for when it is read again."""

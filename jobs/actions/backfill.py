@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cep_core.errors import TextError, TrendlakeError
-from cep_core.language.parse import parse_duration
-from jobs.terminal.hints import as_typed
-from jobs.terminal.json_output import of_record
-from jobs.terminal.times import micros_of
-from jobs.terminal.workspace import Place, changed
-from pipelines.error_text import plural
-from pipelines.errors import BadNumberError
+from trendlake.cep_core.errors import TextError, TrendlakeError
+from trendlake.cep_core.language.parse import parse_duration
+from trendlake.jobs.terminal.hints import as_typed
+from trendlake.jobs.terminal.json_output import of_record
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.jobs.terminal.workspace import Place, changed
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import BadNumberError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.runs.run import Run
-    from pipelines.steps.backfill import Chunk, Size
+    from trendlake.pipelines.runs.run import Run
+    from trendlake.pipelines.steps.backfill import Chunk, Size
 
 SHOWN = 20
 """How many intervals are printed; the others are counted."""
@@ -48,8 +48,8 @@ def run_backfill(
 ) -> Iterator[dict[str, Any]]:
     """Computes the chunks of an interval. Yields a document after each chunk and one for all of them; with `dry_run`
     only the amount of data they would read."""
-    from pipelines.runs.run import prepare
-    from pipelines.steps.backfill import chunks, size
+    from trendlake.pipelines.runs.run import prepare
+    from trendlake.pipelines.steps.backfill import chunks, size
 
     start, end = micros_of(since, "--from"), micros_of(until, "--to")
     whole = prepare(spark, place.project, place.profile, pattern, "backfill", start, end)
@@ -69,12 +69,12 @@ def run_stale(
     """Recomputes windows whose rows an older version of the code computed wrongly, or may have. Yields a document with
     the windows of each pattern and, unless `dry_run`, the documents of their chunks. An error of one pattern does not
     stop the others; the first error is raised at the end."""
-    from cep_core.events.windows import moment
-    from pipelines.results.ledger import read_ledger
-    from pipelines.revision.scope import older_versions
-    from pipelines.runs.intervals import interval_of, options_of
-    from pipelines.runs.run import prepare
-    from pipelines.steps.backfill import stale_chunks
+    from trendlake.cep_core.events.windows import moment
+    from trendlake.pipelines.results.ledger import read_ledger
+    from trendlake.pipelines.revision.scope import older_versions
+    from trendlake.pipelines.runs.intervals import interval_of, options_of
+    from trendlake.pipelines.runs.run import prepare
+    from trendlake.pipelines.steps.backfill import stale_chunks
 
     first: TrendlakeError | None = None
     for pattern in patterns:
@@ -110,9 +110,9 @@ def _computed(
     place: Place, spark: SparkSession, pattern: str, name: str, todo: list[Chunk], *, stale: bool
 ) -> Iterator[dict[str, Any]]:
     """Yields a document after each chunk, then one for all of them."""
-    from cep_core.events.windows import moment
-    from pipelines.runs.run import prepare
-    from pipelines.steps.backfill import backfill
+    from trendlake.cep_core.events.windows import moment
+    from trendlake.pipelines.runs.run import prepare
+    from trendlake.pipelines.steps.backfill import backfill
 
     def prepared(chunk: Chunk) -> Run:
         return prepare(spark, place.project, place.profile, pattern, chunk.run_id, chunk.start_us, chunk.end_us)
@@ -148,13 +148,13 @@ def describe_size(name: str, total: Size) -> str:
 
 
 def _days(chunk: Chunk) -> str:
-    from cep_core.events.windows import clock_text
+    from trendlake.cep_core.events.windows import clock_text
 
     return " to ".join(clock_text(end, " ").removesuffix(":00") for end in (chunk.start_us, chunk.end_us))
 
 
 def _done(record: object) -> str:
-    from pipelines.runs.stage import Record
+    from trendlake.pipelines.runs.stage import Record
 
     if not isinstance(record, Record):
         return "done before"

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cep_core.errors import TrendlakeError
-from jobs.actions.steps import STEPS, in_order
-from jobs.airflow.progress import Failure, end_with_task, write_members, write_step
-from jobs.terminal import workspace
-from jobs.terminal.hints import command
-from jobs.terminal.json_output import of_record
-from jobs.terminal.outcome import Verdict, print_error
-from jobs.terminal.workspace import Place
-from pipelines.error_text import in_words, plural
-from pipelines.errors import PASSING
-from pipelines.redaction import redacted
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.actions.steps import STEPS, in_order
+from trendlake.jobs.airflow.progress import Failure, end_with_task, write_members, write_step
+from trendlake.jobs.terminal import workspace
+from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.json_output import of_record
+from trendlake.jobs.terminal.outcome import Verdict, print_error
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.error_text import in_words, plural
+from trendlake.pipelines.errors import PASSING
+from trendlake.pipelines.redaction import redacted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.steps.batch import Member
+    from trendlake.pipelines.steps.batch import Member
 
 Note = Callable[[str, str], None]
 """Says that a step is done, with the line about it."""
@@ -83,8 +83,8 @@ def run_batch_steps(
 def _compiling(place: Place, patterns: Sequence[str]) -> tuple[list[Member], dict[str, str]]:
     """A member for each file that compiles, and the files by the names of their patterns. Raises the first error if
     none does."""
-    from pipelines.authoring.validate import check_pattern
-    from pipelines.steps.batch import Member
+    from trendlake.pipelines.authoring.validate import check_pattern
+    from trendlake.pipelines.steps.batch import Member
 
     files: dict[str, str] = {}
     errors: list[TrendlakeError] = []
@@ -102,8 +102,8 @@ def _compiling(place: Place, patterns: Sequence[str]) -> tuple[list[Member], dic
 def _is_due(member: Member) -> bool:
     """Whether no other DAG has published the interval by schedule. Prints a line if one has, or if the interval before
     is not published."""
-    from cep_core.events.windows import moment
-    from pipelines.runs.scheduled import published_by_schedule
+    from trendlake.cep_core.events.windows import moment
+    from trendlake.pipelines.runs.scheduled import published_by_schedule
 
     run = member.run
     assert run is not None
@@ -119,7 +119,7 @@ def _is_due(member: Member) -> bool:
 
 def _run_steps(spark: SparkSession, members: Sequence[Member], steps: Sequence[str], note: Note) -> None:
     """A step is done when each member has done it or failed; one that no member could do is not done."""
-    from pipelines.steps.batch import run_batch
+    from trendlake.pipelines.steps.batch import run_batch
 
     open_steps = list(steps)
     for step, member in run_batch(spark, members, steps):

@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
-from jobs.actions.revise import next_revision, patterns_of
-from jobs.airflow.notify import notify_of_source
-from jobs.terminal.times import manual_run_id
-from jobs.terminal.workspace import find_place, session
+from trendlake.jobs.actions.revise import next_revision, patterns_of
+from trendlake.jobs.airflow.notify import notify_of_source
+from trendlake.jobs.terminal.times import manual_run_id
+from trendlake.jobs.terminal.workspace import find_place, session
 
 
 def delete(
@@ -25,9 +25,9 @@ def delete(
     yes: bool,
 ) -> dict[str, Any]:
     """Deletes rows in one commit after the user has confirmed. Raises as `pipelines.ingest.delete`."""
-    from pipelines.authoring.advice import notes_on
-    from pipelines.contracts.contract import load_contract
-    from pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
+    from trendlake.pipelines.authoring.advice import notes_on
+    from trendlake.pipelines.contracts.contract import load_contract
+    from trendlake.pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 
     place = find_place(folder, profile, writes=not dry_run)
     contract = load_contract(place.project.contract_path(source))

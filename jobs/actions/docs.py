@@ -8,9 +8,9 @@ from typing import Any
 from rich.markdown import Markdown
 from rich.table import Table
 
-from cep_core.errors import TrendlakeError, did_you_mean
-from jobs.terminal.printing import console
-from pipelines.project.shipped import shipped
+from trendlake.cep_core.errors import TrendlakeError, did_you_mean
+from trendlake.jobs.terminal.printing import console
+from trendlake.pipelines.project.shipped import shipped
 
 DOCS = shipped("docs")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import typer
 
-from pipelines.error_text import plural
-from pipelines.errors import ProjectError
-from pipelines.project.paths import Project
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.project.paths import Project
 
 
 def expand(project: Project, name: str, folder: Path | None) -> dict[str, Any]:
@@ -18,10 +18,10 @@ def expand(project: Project, name: str, folder: Path | None) -> dict[str, Any]:
 
     Raises ProjectError: the pattern is no family, or a file exists already or cannot be written. PatternErrors.
     """
-    from cep_core.patterns.expansion import expanded
-    from cep_core.patterns.model import FamilyPattern
-    from cep_core.yaml.scalars import yaml_text
-    from pipelines.authoring.validate import compiled
+    from trendlake.cep_core.patterns.expansion import expanded
+    from trendlake.cep_core.patterns.model import FamilyPattern
+    from trendlake.cep_core.yaml.scalars import yaml_text
+    from trendlake.pipelines.authoring.validate import compiled
 
     pattern, _ = compiled(project, project.pattern_path(name))
     members = list(expanded(pattern)) if isinstance(pattern, FamilyPattern) else []

@@ -8,15 +8,15 @@ from typing import Any
 
 import typer
 
-from cep_core.errors import did_you_mean
-from jobs.airflow.notify import notify_of_source
-from jobs.terminal.json_output import of_record
-from jobs.terminal.times import manual_run_id, micros_of
-from jobs.terminal.workspace import find_place, session
-from pipelines.error_text import plural
-from pipelines.errors import BadNumberError, ProjectError
-from pipelines.generate import START_US, STREAMS
-from pipelines.generate.load import Asked, deliveries, write_file
+from trendlake.cep_core.errors import did_you_mean
+from trendlake.jobs.airflow.notify import notify_of_source
+from trendlake.jobs.terminal.json_output import of_record
+from trendlake.jobs.terminal.times import manual_run_id, micros_of
+from trendlake.jobs.terminal.workspace import find_place, session
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import BadNumberError, ProjectError
+from trendlake.pipelines.generate import START_US, STREAMS
+from trendlake.pipelines.generate.load import Asked, deliveries, write_file
 
 SECONDS = 600.0
 """Length of a stream by default."""
@@ -62,9 +62,9 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
     name = stream.stream.name
     place = find_place(project_dir, profile, writes=True)
 
-    from pipelines.contracts.contract import load_contract
-    from pipelines.ingest.deliver import feeds, ingest
-    from pipelines.runs.road import Roads
+    from trendlake.pipelines.contracts.contract import load_contract
+    from trendlake.pipelines.ingest.deliver import feeds, ingest
+    from trendlake.pipelines.runs.road import Roads
 
     contract = load_contract(place.project.contract_path(name))
     table = stream.table()

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from cep_core import AnyPlan
-from jobs.terminal.options import values_of
-from jobs.terminal.printing import console
-from jobs.terminal.times import micros_of
-from jobs.terminal.workspace import Place, find_place, reading_session
-from pipelines.errors import ProjectError
+from trendlake.cep_core import AnyPlan
+from trendlake.jobs.terminal.options import values_of
+from trendlake.jobs.terminal.printing import console
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.jobs.terminal.workspace import Place, find_place, reading_session
+from trendlake.pipelines.errors import ProjectError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def _plan(place: Place, pattern: str) -> tuple[str, AnyPlan]:
-    from pipelines.authoring.validate import compiled
+    from trendlake.pipelines.authoring.validate import compiled
 
     loaded, plan = compiled(place.project, place.project.pattern_path(pattern))
     return loaded.name, plan
@@ -42,7 +42,7 @@ def print_diff(
 ) -> dict[str, Any] | None:
     """Prints the rows that differ and the commits between the two versions. With `as_json`, returns them as a document
     and prints nothing."""
-    from pipelines.results.history import between, reasons, version_of
+    from trendlake.pipelines.results.history import between, reasons, version_of
 
     first, last = (version_of(spark, path, text) for text in asked)
     counts, rows = between(spark, path, plan, first, last, limit)
@@ -81,9 +81,9 @@ def print_history(
 ) -> dict[str, Any] | None:
     """Prints a line for each value with the commit that wrote it. With `as_json`, returns them as a document and prints
     nothing."""
-    from pipelines.delta.tables import exists
-    from pipelines.results.history import values
-    from pipelines.results.read import group_values
+    from trendlake.pipelines.delta.tables import exists
+    from trendlake.pipelines.results.history import values
+    from trendlake.pipelines.results.read import group_values
 
     if not exists(spark, path):
         raise ProjectError(f"there are no results yet in {path}")

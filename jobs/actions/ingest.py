@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.actions.revise import patterns_of
-from jobs.airflow.notify import notify_of_source
-from jobs.terminal.hints import command
-from jobs.terminal.json_output import of_record
-from jobs.terminal.times import manual_run_id
-from jobs.terminal.workspace import find_place, session
-from pipelines.error_text import plural
-from pipelines.errors import ProjectError
-from pipelines.project.paths import find_project
+from trendlake.jobs.actions.revise import patterns_of
+from trendlake.jobs.airflow.notify import notify_of_source
+from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.json_output import of_record
+from trendlake.jobs.terminal.times import manual_run_id
+from trendlake.jobs.terminal.workspace import find_place, session
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.project.paths import find_project
 
 if TYPE_CHECKING:
-    from jobs.terminal.workspace import Place
-    from pipelines.contracts.contract import Contract
-    from pipelines.ingest.deliver import Taken
+    from trendlake.jobs.terminal.workspace import Place
+    from trendlake.pipelines.contracts.contract import Contract
+    from trendlake.pipelines.ingest.deliver import Taken
 
 SOURCES = ("flights",)
 """Sources whose data comes with a package."""
@@ -37,11 +37,11 @@ def ingest_files(
     """
     place = find_place(project_dir, profile, writes=True)
 
-    from pipelines.contracts.contract import load_contract
-    from pipelines.ingest.deliver import ingest
-    from pipelines.ingest.readers.files import feed_of, read_file
-    from pipelines.ingest.readers.xml_names import is_xml
-    from pipelines.runs.road import Roads
+    from trendlake.pipelines.contracts.contract import load_contract
+    from trendlake.pipelines.ingest.deliver import ingest
+    from trendlake.pipelines.ingest.readers.files import feed_of, read_file
+    from trendlake.pipelines.ingest.readers.xml_names import is_xml
+    from trendlake.pipelines.runs.road import Roads
 
     contract = load_contract(place.project.contract_path(source))
     if any(map(is_xml, files)):
@@ -77,9 +77,9 @@ def _ingest_documents(
 ) -> dict[str, Any]:
     """Ingests XML files, and folders of them. Files that cannot be read are named, and the others ingested; then raises
     SourceFileError."""
-    from pipelines.ingest.deliver import Taken, ingest
-    from pipelines.ingest.documents import DocumentFiles
-    from pipelines.runs.road import Roads
+    from trendlake.pipelines.ingest.deliver import Taken, ingest
+    from trendlake.pipelines.ingest.documents import DocumentFiles
+    from trendlake.pipelines.runs.road import Roads
 
     all_files = [DocumentFiles(path, contract) for path in paths]
     for files in all_files:
@@ -174,8 +174,8 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         raise ProjectError(f"'{source}' is read from files: name one or more", hint=f"`trendlake ingest {source} FILE`")
     place = find_place(project_dir, profile, writes=True)
 
-    from pipelines.contracts.contract import load_contract
-    from pipelines.ingest import flights
+    from trendlake.pipelines.contracts.contract import load_contract
+    from trendlake.pipelines.ingest import flights
 
     contract = load_contract(place.project.contract_path(source))
     table = flights.read_flights(flights.data_file())
@@ -188,8 +188,8 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         outcomes.append(taken)
         typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {describe(taken)}")
 
-    from pipelines.ingest.deliver import ingest
-    from pipelines.runs.road import Roads
+    from trendlake.pipelines.ingest.deliver import ingest
+    from trendlake.pipelines.runs.road import Roads
 
     with session(place, f"trendlake ingest {source}") as spark:
         record = ingest(

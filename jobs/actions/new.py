@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.terminal.hints import command
-from pipelines.errors import ProjectError
-from pipelines.project.paths import find_project
-from pipelines.project.shipped import shipped
+from trendlake.jobs.terminal.hints import command
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.shipped import shipped
 
 if TYPE_CHECKING:
-    from pipelines.authoring.scaffold import Roles
-    from pipelines.authoring.source_file import TimeOptions
+    from trendlake.pipelines.authoring.scaffold import Roles
+    from trendlake.pipelines.authoring.source_file import TimeOptions
 
 
 def create_project(folder: Path) -> dict[str, Any]:
     """A project in `folder`. Raises ProjectError where it cannot be written."""
-    from pipelines.authoring.scaffold import init_project
+    from trendlake.pipelines.authoring.scaffold import init_project
 
     try:
         written = init_project(folder, shipped("data_contracts"))
@@ -44,9 +44,9 @@ def write_source(
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """The contract of a new source. Raises as `pipelines.authoring.source_file.new_source_of_file`."""
-    from pipelines.authoring.free_names import refuse_source
-    from pipelines.authoring.source_file import new_source_of_file
-    from pipelines.project.profile import profile_or_default
+    from trendlake.pipelines.authoring.free_names import refuse_source
+    from trendlake.pipelines.authoring.source_file import new_source_of_file
+    from trendlake.pipelines.project.profile import profile_or_default
 
     project = find_project(project_dir)
     refuse_source(project, profile_or_default(project), name)
@@ -68,7 +68,7 @@ def _again(
     name: str, sample: Path, roles: Roles, options: TimeOptions, project_dir: Path | None, words: tuple[str, ...]
 ) -> str:
     """The command that writes the contract again, with these words as NULL."""
-    from pipelines.authoring.source_file import null_word_options
+    from trendlake.pipelines.authoring.source_file import null_word_options
 
     by_option = {
         "--from": sample,
@@ -91,9 +91,9 @@ def write_source_of_documents(
 ) -> dict[str, Any]:
     """The contract of a source of XML documents. Raises as
     `pipelines.authoring.source_documents.new_source_of_documents`."""
-    from pipelines.authoring.free_names import refuse_source
-    from pipelines.authoring.source_documents import new_source_of_documents
-    from pipelines.project.profile import profile_or_default
+    from trendlake.pipelines.authoring.free_names import refuse_source
+    from trendlake.pipelines.authoring.source_documents import new_source_of_documents
+    from trendlake.pipelines.project.profile import profile_or_default
 
     project = find_project(project_dir)
     refuse_source(project, profile_or_default(project), name)
@@ -109,10 +109,10 @@ def write_source_of_table(
 ) -> dict[str, Any]:
     """The contract of a source whose table other programs write, and its path in the profile. Raises as
     `pipelines.authoring.existing_table.adopt`, and ProfileError."""
-    from jobs.terminal.workspace import find_place, session
-    from pipelines.authoring.existing_table import adopt
-    from pipelines.authoring.free_names import refuse_source
-    from pipelines.authoring.scaffold import note_source
+    from trendlake.jobs.terminal.workspace import find_place, session
+    from trendlake.pipelines.authoring.existing_table import adopt
+    from trendlake.pipelines.authoring.free_names import refuse_source
+    from trendlake.pipelines.authoring.scaffold import note_source
 
     where = find_place(project_dir, profile)
     with_source = where.profile.model_copy(update={"sources": {**where.profile.sources, name: place}})
@@ -131,10 +131,10 @@ def write_source_of_table(
 
 def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str, Any]:
     """A pattern to begin with. Raises ProjectError, ContractErrors."""
-    from pipelines.authoring.free_names import refuse_pattern
-    from pipelines.authoring.scaffold import new_pattern
-    from pipelines.contracts.pattern_source import source_contract
-    from pipelines.project.profile import profile_or_default
+    from trendlake.pipelines.authoring.free_names import refuse_pattern
+    from trendlake.pipelines.authoring.scaffold import new_pattern
+    from trendlake.pipelines.contracts.pattern_source import source_contract
+    from trendlake.pipelines.project.profile import profile_or_default
 
     project = find_project(project_dir)
     refuse_pattern(project, profile_or_default(project), name)

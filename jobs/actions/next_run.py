@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.actions.states import print_repairs
-from jobs.terminal.hints import command
-from jobs.terminal.workspace import Place
-from pipelines.error_text import plural
+from trendlake.jobs.actions.states import print_repairs
+from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.error_text import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.results.ledger import Publications
-    from pipelines.results.next_windows import NextWindows
-    from pipelines.runs.run import Run
+    from trendlake.pipelines.results.ledger import Publications
+    from trendlake.pipelines.results.next_windows import NextWindows
+    from trendlake.pipelines.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class NextRuns:
 
     @classmethod
     def of(cls, place: Place, spark: SparkSession, names: Sequence[str]) -> NextRuns:
-        from pipelines.results.ledger import Publications
+        from trendlake.pipelines.results.ledger import Publications
 
         return cls(Publications(spark, place.warehouse, names))
 
     def choose(self, run: Run) -> Run | None:
         """The run of its interval, None if there is nothing to run; prints which windows these are. Raises
         SourceMissingError, StepOrderError, ProjectError."""
-        from pipelines.delta.table_versions import newest
-        from pipelines.results.ledger import read_ledger
-        from pipelines.results.next_windows import next_windows
-        from pipelines.revision.repairs import repairs
+        from trendlake.pipelines.delta.table_versions import newest
+        from trendlake.pipelines.results.ledger import read_ledger
+        from trendlake.pipelines.results.next_windows import next_windows
+        from trendlake.pipelines.revision.repairs import repairs
 
         source = newest(run.spark, run.warehouse.source(run.contract.name))
         if source is None:
@@ -69,7 +69,7 @@ class NextRuns:
 
 
 def _chosen(run: Run, upcoming: NextWindows) -> Choice:
-    from pipelines.runs.intervals import options_of
+    from trendlake.pipelines.runs.intervals import options_of
 
     chosen, backfill = upcoming.of(run), None
     which = "after the last published one" if upcoming.published is not None else "the last complete one"
@@ -82,7 +82,7 @@ def _chosen(run: Run, upcoming: NextWindows) -> Choice:
 
 
 def _reason(run: Run, upcoming: NextWindows) -> str:
-    from pipelines.runs.intervals import interval_of, written
+    from trendlake.pipelines.runs.intervals import interval_of, written
 
     if upcoming.reached is None:
         return f"'{run.contract.name}' has no event that keeps its contract"
@@ -97,7 +97,7 @@ def _reason(run: Run, upcoming: NextWindows) -> str:
 
 def document_of(choice: Choice) -> dict[str, Any]:
     """The keys about its interval in the document of a run."""
-    from cep_core.events.windows import moment
+    from trendlake.cep_core.events.windows import moment
 
     run = choice.run
     start, end = (None, None) if run is None else (moment(run.start_us), moment(run.end_us))

@@ -6,16 +6,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jobs.terminal.hints import command
-from jobs.terminal.workspace import find_place, reading_session
+from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.workspace import find_place, reading_session
 
 
 def list_orphans(profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Prints each table with the command that removes it."""
     from rich.table import Table
 
-    from jobs.terminal.printing import console, frame, minute
-    from pipelines.results.named import orphans
+    from trendlake.jobs.terminal.printing import console, frame, minute
+    from trendlake.pipelines.results.named import orphans
 
     place = find_place(folder, profile)
     with reading_session(place, "trendlake ls --orphans") as spark:

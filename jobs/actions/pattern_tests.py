@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jobs.terminal.outcome import Verdict
-from jobs.terminal.printing import console
-from pipelines.authoring.pattern_tests import files_of_tests, folder_of_tests, run_tests
-from pipelines.project.paths import Project, odd_entries
+from trendlake.jobs.terminal.outcome import Verdict
+from trendlake.jobs.terminal.printing import console
+from trendlake.pipelines.authoring.pattern_tests import files_of_tests, folder_of_tests, run_tests
+from trendlake.pipelines.project.paths import Project, odd_entries
 
 
 def print_tests(project: Project, patterns: list[str]) -> Verdict:
@@ -30,7 +30,7 @@ def print_tests(project: Project, patterns: list[str]) -> Verdict:
 
 
 def _files(project: Project, patterns: list[str]) -> list[Path]:
-    from pipelines.errors import ProjectError
+    from trendlake.pipelines.errors import ProjectError
 
     files = {file.stem: file for file in files_of_tests(project)}
     for name in patterns:

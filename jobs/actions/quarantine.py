@@ -11,17 +11,17 @@ from typing import Any
 import pyarrow as pa
 from rich.table import Table
 
-from jobs.actions.revise import next_revision, patterns_of
-from jobs.airflow.notify import notify_of_source
-from jobs.terminal.hints import command
-from jobs.terminal.printing import console, frame
-from jobs.terminal.times import manual_run_id
-from jobs.terminal.workspace import Place, find_place, reading_session, session
-from pipelines.contracts.column_names import ID, RUNS, SINCE
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.error_text import plural
-from pipelines.errors import ProjectError, SourceFileError
-from pipelines.quality.quarantine_counts import Broken
+from trendlake.jobs.actions.revise import next_revision, patterns_of
+from trendlake.jobs.airflow.notify import notify_of_source
+from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.printing import console, frame
+from trendlake.jobs.terminal.times import manual_run_id
+from trendlake.jobs.terminal.workspace import Place, find_place, reading_session, session
+from trendlake.pipelines.contracts.column_names import ID, RUNS, SINCE
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import ProjectError, SourceFileError
+from trendlake.pipelines.quality.quarantine_counts import Broken
 
 ABOUT = ("rule", "reason", RUNS, SINCE)
 """Columns of an open row that are not the source's."""
@@ -38,9 +38,9 @@ def show(
     folder: Path | None,
 ) -> dict[str, Any] | None:
     """Shows the open rows of a source: counts by rule, then rows."""
-    from pipelines.ingest.look_at_open_rows import look
-    from pipelines.ingest.replay import newest
-    from pipelines.runs.judged_version import judged_version
+    from trendlake.pipelines.ingest.look_at_open_rows import look
+    from trendlake.pipelines.ingest.replay import newest
+    from trendlake.pipelines.runs.judged_version import judged_version
 
     place, contract = _source(source, profile, folder)
     if out is not None:
@@ -101,8 +101,8 @@ def _text(value: Any) -> str:
 
 def replay(source: str, file: Path, profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Writes the repaired rows of a file into the source and prints the patterns to revise."""
-    from pipelines.ingest import replay as repair
-    from pipelines.ingest.look_at_open_rows import look
+    from trendlake.pipelines.ingest import replay as repair
+    from trendlake.pipelines.ingest.look_at_open_rows import look
 
     place, contract = _source(source, profile, folder, writes=True)
     table = repair.read_repaired(file, contract)
@@ -136,7 +136,7 @@ def _write(rows: pa.Table, out: Path) -> None:
     """Writes the open rows with `ID` and the reason in front, without the other columns of `ABOUT`."""
     import pyarrow.parquet
 
-    from pipelines.ingest.readers.csv_texts import write_csv
+    from trendlake.pipelines.ingest.readers.csv_texts import write_csv
 
     names = [ID, "reason", *[name for name in rows.column_names if name not in (ID, *ABOUT)]]
     try:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.airflow.notify import notify_of_source
-from jobs.terminal.hints import as_typed
-from jobs.terminal.workspace import Place, find_place, session, site_of
-from pipelines.error_text import plural
+from trendlake.jobs.airflow.notify import notify_of_source
+from trendlake.jobs.terminal.hints import as_typed
+from trendlake.jobs.terminal.workspace import Place, find_place, session, site_of
+from trendlake.pipelines.error_text import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: bool, dry_run: bool) -> dict[str, Any]:
     """Prints the number of rows and versions, asks unless `yes`, and removes the table that `name` means; with
     `dry_run` only prints."""
-    from pipelines.results import reset
-    from pipelines.results.named import publishers_of, table_named
-    from pipelines.site.build import forget_pattern
+    from trendlake.pipelines.results import reset
+    from trendlake.pipelines.results.named import publishers_of, table_named
+    from trendlake.pipelines.site.build import forget_pattern
 
     place = find_place(folder, profile, writes=not dry_run)
     with session(place, f"trendlake reset {name}", writes=not dry_run) as spark:
@@ -52,11 +52,11 @@ def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: b
 
 def _again(place: Place, spark: SparkSession, name: str, pattern: str | None) -> str:
     """A sentence with the command that computes all published windows again."""
-    from cep_core.errors import TrendlakeError
-    from pipelines.results.coverage import spans
-    from pipelines.results.ledger import read_ledger
-    from pipelines.revision.scope import backfills
-    from pipelines.runs.run import prepare
+    from trendlake.cep_core.errors import TrendlakeError
+    from trendlake.pipelines.results.coverage import spans
+    from trendlake.pipelines.results.ledger import read_ledger
+    from trendlake.pipelines.revision.scope import backfills
+    from trendlake.pipelines.runs.run import prepare
 
     if pattern is None:
         return "No file of the project speaks of it."

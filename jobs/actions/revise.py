@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.actions.revise_together import (
+from trendlake.jobs.actions.revise_together import (
     by_source,
     document_of,
     not_published,
@@ -19,15 +19,15 @@ from jobs.actions.revise_together import (
     print_record,
     revise_group,
 )
-from jobs.airflow.notify import notify_of_results
-from jobs.airflow.progress import Failure, end_with_task, write_members, write_step
-from jobs.terminal.hints import command
-from jobs.terminal.json_output import FAULT, of_record
-from jobs.terminal.outcome import Verdict
-from jobs.terminal.times import manual_run_id
-from jobs.terminal.workspace import Place, find_place, has_new_results, reading_session, refresh_if_possible
-from pipelines.error_text import plural
-from pipelines.errors import PASSING
+from trendlake.jobs.airflow.notify import notify_of_results
+from trendlake.jobs.airflow.progress import Failure, end_with_task, write_members, write_step
+from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.json_output import FAULT, of_record
+from trendlake.jobs.terminal.outcome import Verdict
+from trendlake.jobs.terminal.times import manual_run_id
+from trendlake.jobs.terminal.workspace import Place, find_place, has_new_results, reading_session, refresh_if_possible
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import PASSING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ def revise_pattern(
     pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool
 ) -> dict[str, Any]:
     """Revises a pattern. Spark starts if there is something to revise."""
-    from pipelines.authoring.validate import check_pattern
+    from trendlake.pipelines.authoring.validate import check_pattern
 
     place = find_place(folder, profile, writes=True)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
@@ -68,8 +68,8 @@ def revise_several(
     """Revises the patterns that `words` (names, files, selectors) mean, in one Spark session; notes in `progress` who
     failed and who has new results. An error in one pattern is printed, and the others go on; the verdict is then not
     good."""
-    from jobs.actions.run import last_states
-    from pipelines.project.selection import Patterns
+    from trendlake.jobs.actions.run import last_states
+    from trendlake.pipelines.project.selection import Patterns
 
     if progress is not None:
         end_with_task(progress)
@@ -99,8 +99,8 @@ def revise_source(source: str, run_id: str | None, profile: str | None, folder: 
     """Revises all published patterns that read a source, then those that read their results, in one Spark session. An
     error in one pattern is printed, and the others go on; the verdict is then not good. Raises ProjectError where no
     pattern reads the source."""
-    from cep_core.errors import did_you_mean
-    from pipelines.errors import ProjectError
+    from trendlake.cep_core.errors import did_you_mean
+    from trendlake.pipelines.errors import ProjectError
 
     place = find_place(folder, profile, writes=True)
     names = patterns_below(place, source)
@@ -140,7 +140,7 @@ def patterns_of(place: Place, source: str) -> list[str]:
 
 def patterns_below(place: Place, source: str) -> list[str]:
     """The patterns that read a source, or results of such patterns: each after those whose results it reads."""
-    from pipelines.project.paths import PUBLISHED
+    from trendlake.pipelines.project.paths import PUBLISHED
 
     readers: dict[str, list[str]] = {}
     for name, read in _sources(place).items():
@@ -160,7 +160,7 @@ def next_revision(source: str, patterns: list[str]) -> list[str]:
 
 def _sources(place: Place) -> dict[str, str]:
     """The source of each pattern of the project that can be read, by the pattern's name."""
-    from cep_core.load import read_pattern
+    from trendlake.cep_core.load import read_pattern
 
     read = ((path.stem, read_pattern(path)[0]) for path in place.project.pattern_files())
     return {name: pattern.source for name, pattern in read if pattern is not None and pattern.source is not None}
@@ -171,8 +171,8 @@ def revise_in_session(
 ) -> dict[str, Any]:
     """Updates a pattern's published windows to its source's newest version, prints the changes and updates the site.
     With `if_published`, a pattern without published results is no error."""
-    from pipelines.runs.run import prepare
-    from pipelines.steps.revise import Shared, revise
+    from trendlake.pipelines.runs.run import prepare
+    from trendlake.pipelines.steps.revise import Shared, revise
 
     run = prepare(spark, place.project, place.profile, pattern, run_id, 0, 1)
     shared = Shared([run])

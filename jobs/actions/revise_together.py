@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cep_core.errors import TrendlakeError
-from jobs.terminal.hints import as_typed, command
-from jobs.terminal.json_output import of_any_error, of_record
-from jobs.terminal.outcome import print_error
-from jobs.terminal.workspace import Place, changed, has_new_results, site_of
-from pipelines.error_text import in_words, plural
-from pipelines.redaction import redacted
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.terminal.hints import as_typed, command
+from trendlake.jobs.terminal.json_output import of_any_error, of_record
+from trendlake.jobs.terminal.outcome import print_error
+from trendlake.jobs.terminal.workspace import Place, changed, has_new_results, site_of
+from trendlake.pipelines.error_text import in_words, plural
+from trendlake.pipelines.redaction import redacted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.runs.run import Run
-    from pipelines.runs.stage import Record
-    from pipelines.steps.revise import Shared
+    from trendlake.pipelines.runs.run import Run
+    from trendlake.pipelines.runs.stage import Record
+    from trendlake.pipelines.steps.revise import Shared
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Revised:
 
 
 def prepared(place: Place, spark: SparkSession, file: str, run_id: str) -> Revised:
-    from pipelines.runs.run import prepare
+    from trendlake.pipelines.runs.run import prepare
 
     try:
         run = prepare(spark, place.project, place.profile, file, run_id, 0, 1)
@@ -60,7 +60,7 @@ def by_source(patterns: Sequence[Revised]) -> list[list[Revised]]:
 
 
 def revise_group(patterns: Sequence[Revised], *, if_published: bool) -> None:
-    from pipelines.steps.revise import Shared, revise_together
+    from trendlake.pipelines.steps.revise import Shared, revise_together
 
     runs = [pattern.run for pattern in patterns if pattern.run is not None]
     if not runs:
@@ -85,7 +85,7 @@ def revise_group(patterns: Sequence[Revised], *, if_published: bool) -> None:
 
 def not_published(run: Run, shared: Shared) -> str:
     """The line about a pattern that has published nothing in its present form, with what does."""
-    from pipelines.revision.scope import to_publish
+    from trendlake.pipelines.revision.scope import to_publish
 
     line = f"nothing is published that could be revised: {to_publish(run, shared.ledger(run))}"
     return f"{'revise':<14} {as_typed(line)}"
@@ -104,7 +104,7 @@ def print_outcome(pattern: Revised) -> None:
 
 def pages_of(place: Place, spark: SparkSession, patterns: Sequence[Revised]) -> dict[str, Path]:
     """The page of each pattern that was revised, by name. Those that show what is there now are left as they are."""
-    from pipelines.site.build import refresh_patterns
+    from trendlake.pipelines.site.build import refresh_patterns
 
     began = time.monotonic()
     pages: dict[str, Path] = {}
@@ -159,10 +159,10 @@ def print_record(record: Record) -> None:
 def page_of_present(place: Place, run: Run, record: Record) -> Path | None:
     """The pattern's page if nothing was to be revised and the page shows what is there now: it is then left as it is,
     since pictures take longer than to find that there is nothing to do."""
-    from cep_core.events.windows import moment
-    from pipelines.delta.table_versions import commit_time
-    from pipelines.report.places import Places
-    from pipelines.site.cards import shows
+    from trendlake.cep_core.events.windows import moment
+    from trendlake.pipelines.delta.table_versions import commit_time
+    from trendlake.pipelines.report.places import Places
+    from trendlake.pipelines.site.cards import shows
 
     places = Places(place.project.state / "reports")
     if record.note is not None or record.basis is None or record.source_version is None:

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cep_core.errors import TrendlakeError
-from jobs.actions.next_run import Choice, NextRuns, document_of
-from jobs.airflow.notify import notify_of_results
-from jobs.terminal import workspace
-from jobs.terminal.json_output import of_any_error, of_record
-from jobs.terminal.outcome import INTERNAL_ERROR, Verdict, print_error
-from jobs.terminal.times import manual_run_id, micros_of
-from jobs.terminal.workspace import Interval, Place
-from pipelines.errors import BadTimeError, ProjectError
-from pipelines.project.batches import batch_of
-from pipelines.project.selection import GLOB, Patterns
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.actions.next_run import Choice, NextRuns, document_of
+from trendlake.jobs.airflow.notify import notify_of_results
+from trendlake.jobs.terminal import workspace
+from trendlake.jobs.terminal.json_output import of_any_error, of_record
+from trendlake.jobs.terminal.outcome import INTERNAL_ERROR, Verdict, print_error
+from trendlake.jobs.terminal.times import manual_run_id, micros_of
+from trendlake.jobs.terminal.workspace import Interval, Place
+from trendlake.pipelines.errors import BadTimeError, ProjectError
+from trendlake.pipelines.project.batches import batch_of
+from trendlake.pipelines.project.selection import GLOB, Patterns
 
 if TYPE_CHECKING:
-    from pipelines.runs.road import On
-    from pipelines.steps.batch import Member
+    from trendlake.pipelines.runs.road import On
+    from trendlake.pipelines.steps.batch import Member
 
 WIDTH = 24
 """Characters of a pattern's name in a line about one of several."""
@@ -54,7 +54,7 @@ def run_patterns(
 
 def list_patterns(words: Sequence[str], profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Prints the patterns that `words` select (default: all), in the order in which a run takes them."""
-    from jobs.terminal.printing import console, frame
+    from trendlake.jobs.terminal.printing import console, frame
 
     place = workspace.find_place(folder, profile)
     patterns = Patterns(place.project, place.profile.batches)
@@ -73,8 +73,8 @@ def list_patterns(words: Sequence[str], profile: str | None, folder: Path | None
 
 def last_states(place: Place) -> Mapping[str, str]:
     """How the last run of each pattern ended: `succeeded` or `failed`."""
-    from pipelines.delta import limits
-    from pipelines.runs.record import newest_records
+    from trendlake.pipelines.delta import limits
+    from trendlake.pipelines.runs.record import newest_records
 
     states: dict[str, str] = {}
     with workspace.reading_session(place, "trendlake ls") as spark:
@@ -101,7 +101,7 @@ def _run_one(
     name = workspace.check_early(place, pattern, interval)
     run_id = run_id or manual_run_id("manual")
     with workspace.session(place, f"trendlake run {name}", judges=True) as spark:
-        from pipelines.steps.sequence import STEPS  # imported while Java started
+        from trendlake.pipelines.steps.sequence import STEPS  # imported while Java started
 
         next_runs = None if interval is not None else NextRuns.of(place, spark, [name])
         asked = workspace.prepared(place, spark, pattern, interval, run_id, on)
@@ -122,7 +122,7 @@ def _run_one(
 def _run_several(
     place: Place, names: Sequence[str], interval: Interval | None, run_id: str, on: On | None
 ) -> Iterator[dict[str, Any] | Verdict]:
-    from pipelines.steps.batch import run_batch
+    from trendlake.pipelines.steps.batch import run_batch
 
     typer.echo(f"run {run_id} of {len(names)} patterns")
     members = [_checked(place, name) for name in names]
@@ -159,8 +159,8 @@ def _run_several(
 
 def _checked(place: Place, name: str) -> Member:
     """A member whose pattern's file has been checked before Spark starts."""
-    from pipelines.authoring.validate import check_pattern
-    from pipelines.steps.batch import Member
+    from trendlake.pipelines.authoring.validate import check_pattern
+    from trendlake.pipelines.steps.batch import Member
 
     try:
         return Member(check_pattern(place.project, place.project.pattern_path(name)).name, None)
@@ -177,8 +177,8 @@ def _print_outcome(members: Sequence[Member], seconds: Mapping[str, float]) -> N
     """The table of a run of several, then each error in full."""
     from rich.table import Table
 
-    from jobs.terminal.printing import console, frame
-    from pipelines.redaction import redacted
+    from trendlake.jobs.terminal.printing import console, frame
+    from trendlake.pipelines.redaction import redacted
 
     table = Table(**frame())
     for column in ("pattern", "state", "rows", "seconds", "reason"):
@@ -197,8 +197,8 @@ def _print_outcome(members: Sequence[Member], seconds: Mapping[str, float]) -> N
 
 def _reason(error: Exception) -> str:
     """One line, with the code of the error."""
-    from pipelines.error_text import in_words
-    from pipelines.redaction import redacted
+    from trendlake.pipelines.error_text import in_words
+    from trendlake.pipelines.redaction import redacted
 
     return redacted(in_words(error).splitlines()[0])
 

@@ -60,15 +60,15 @@ CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
 
 
 def _pattern() -> dict[str, Any]:
-    from cep_core.json_schema import pattern_schema
+    from trendlake.cep_core.json_schema import pattern_schema
 
     return pattern_schema()
 
 
 def _contract() -> dict[str, Any]:
-    from cep_core.json_schema import DIALECT
-    from pipelines.contracts.odcs import Document
-    from pipelines.contracts.properties import PROPERTIES
+    from trendlake.cep_core.json_schema import DIALECT
+    from trendlake.pipelines.contracts.odcs import Document
+    from trendlake.pipelines.contracts.properties import PROPERTIES
 
     schema = Document.model_json_schema(by_alias=True)
     custom = schema["$defs"]["CustomProperty"]
@@ -83,8 +83,8 @@ def _contract() -> dict[str, Any]:
 def _tests() -> dict[str, Any]:
     from pydantic import TypeAdapter
 
-    from cep_core.json_schema import DIALECT
-    from pipelines.authoring.pattern_tests import PatternTest
+    from trendlake.cep_core.json_schema import DIALECT
+    from trendlake.pipelines.authoring.pattern_tests import PatternTest
 
     return {"$schema": DIALECT, "title": "Tests of a pattern"} | TypeAdapter(tuple[PatternTest, ...]).json_schema()
 
@@ -94,7 +94,7 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {"pattern": _pattern, "con
 
 def schema_of(name: str) -> dict[str, Any]:
     """Raises TrendlakeError for a name there is not."""
-    from cep_core.errors import TrendlakeError, did_you_mean
+    from trendlake.cep_core.errors import TrendlakeError, did_you_mean
 
     if name not in SCHEMAS:
         raise TrendlakeError(f"there is no schema '{name}': {', '.join(SCHEMAS)}", hint=did_you_mean(name, SCHEMAS))

@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.table import Table
 
-from cep_core.errors import TrendlakeError
-from jobs.actions.states import documents_of, print_repairs
-from jobs.terminal.json_output import json_text
-from jobs.terminal.options import values_of
-from jobs.terminal.outcome import print_error
-from jobs.terminal.printing import cell, console, frame, minute, table_of
-from jobs.terminal.times import micros_of
-from jobs.terminal.workspace import Place, find_place, reading_session
-from pipelines.error_text import in_words, plural
-from pipelines.errors import OtherFormError, ProjectError
-from pipelines.project.paths import upstream
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.actions.states import documents_of, print_repairs
+from trendlake.jobs.terminal.json_output import json_text
+from trendlake.jobs.terminal.options import values_of
+from trendlake.jobs.terminal.outcome import print_error
+from trendlake.jobs.terminal.printing import cell, console, frame, minute, table_of
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.jobs.terminal.workspace import Place, find_place, reading_session
+from trendlake.pipelines.error_text import in_words, plural
+from trendlake.pipelines.errors import OtherFormError, ProjectError
+from trendlake.pipelines.project.paths import upstream
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from cep_core import AnyPlan
-    from pipelines.results.named import NamedTable
-    from pipelines.results.read import Selection
-    from pipelines.revision.repairs import Repair
+    from trendlake.cep_core import AnyPlan
+    from trendlake.pipelines.results.named import NamedTable
+    from trendlake.pipelines.results.read import Selection
+    from trendlake.pipelines.revision.repairs import Repair
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Shown:
 
 def show(pattern: str, shown: Shown, as_json: bool, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
     """Shows rows of a pattern's results."""
-    from pipelines.results.named import table_named
+    from trendlake.pipelines.results.named import table_named
 
     place = find_place(folder, profile)
     with reading_session(place, f"trendlake show {pattern}") as spark:
@@ -65,11 +65,11 @@ def print_results(
     """Prints the rows with the largest counts, or the latest rows of a pattern that counts nothing; or writes them to
     `shown.out`. Then the states that are to be repaired, unless rows of the past are shown. With `as_json`, returns
     all this as a document and prints nothing."""
-    from pipelines.authoring.validate import compiled
-    from pipelines.delta.tables import exists
-    from pipelines.results.columns import ranking_of
-    from pipelines.results.history import version_of
-    from pipelines.results.read import read_rows
+    from trendlake.pipelines.authoring.validate import compiled
+    from trendlake.pipelines.delta.tables import exists
+    from trendlake.pipelines.results.columns import ranking_of
+    from trendlake.pipelines.results.history import version_of
+    from trendlake.pipelines.results.read import read_rows
 
     pattern = _file_of(place, pattern)
     loaded, plan = compiled(place.project, place.project.pattern_path(pattern))
@@ -114,10 +114,10 @@ def _file_of(place: Place, name: str) -> str:
 
 
 def _states(place: Place, spark: SparkSession, pattern: str) -> list[Repair]:
-    from pipelines.delta.table_versions import newest
-    from pipelines.results.ledger import read_ledger
-    from pipelines.revision.repairs import Repair, repairs
-    from pipelines.runs.run import prepare
+    from trendlake.pipelines.delta.table_versions import newest
+    from trendlake.pipelines.results.ledger import read_ledger
+    from trendlake.pipelines.revision.repairs import Repair, repairs
+    from trendlake.pipelines.runs.run import prepare
 
     run = prepare(spark, place.project, place.profile, pattern, "show", 0, 1)
     try:
@@ -131,7 +131,7 @@ def _states(place: Place, spark: SparkSession, pattern: str) -> list[Repair]:
 
 def _first_run(place: Place, spark: SparkSession, pattern: str, name: str) -> str:
     """A hint for a pattern without results; they may have another name, which its file does not give any more."""
-    from pipelines.results.owners import tables_of
+    from trendlake.pipelines.results.owners import tables_of
 
     table = next(tables_of(spark, place.warehouse, name), None)
     typed = place.project.typed(name, place.project.pattern_path(pattern))
@@ -144,10 +144,10 @@ def print_table(
     spark: SparkSession, table: NamedTable, shown: Shown, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """As `print_results`, of a table that no file speaks of: its columns as they are, the rows published last first."""
-    from pipelines.delta.tables import exists
-    from pipelines.results.history import version_of
-    from pipelines.results.read import newest_rows
-    from pipelines.revision.repairs import Repair
+    from trendlake.pipelines.delta.tables import exists
+    from trendlake.pipelines.results.history import version_of
+    from trendlake.pipelines.results.read import newest_rows
+    from trendlake.pipelines.revision.repairs import Repair
 
     if shown.groups or shown.since or shown.until:
         message = f"no file says what the columns of {table.name} mean: --group, --from and --to cannot be used"
@@ -181,7 +181,7 @@ def print_table(
 
 
 def _selection(plan: AnyPlan, shown: Shown) -> Selection:
-    from pipelines.results.read import Selection, group_values
+    from trendlake.pipelines.results.read import Selection, group_values
 
     start = None if shown.since is None else micros_of(shown.since, "--from")
     end = None if shown.until is None else micros_of(shown.until, "--to")
@@ -191,7 +191,7 @@ def _selection(plan: AnyPlan, shown: Shown) -> Selection:
 
 def _columns(known: list[str], text: str | None) -> list[str]:
     """The `known` columns that `text` names, separated by commas; all of them if it is None. Raises ProjectError."""
-    from cep_core.errors import did_you_mean
+    from trendlake.cep_core.errors import did_you_mean
 
     names = known if text is None else [name.strip() for name in text.split(",")]
     for name in names:
@@ -235,7 +235,7 @@ def write_rows(rows: pa.Table, out: Path) -> None:
     import pyarrow as pa
     from pyarrow.parquet import write_table
 
-    from pipelines.ingest.readers.csv_texts import write_csv
+    from trendlake.pipelines.ingest.readers.csv_texts import write_csv
 
     forms = {".csv": write_csv, ".parquet": write_table}
     write = forms.get(out.suffix.lower())
@@ -266,9 +266,9 @@ def print_runs(
     place: Place, spark: SparkSession, pattern: str | None, limit: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """Prints the newest records of `trendlake_runs`. With `as_json`, returns them as a document and prints nothing."""
-    from pipelines.runs.record import newest_records
-    from pipelines.runs.road import road_of
-    from pipelines.runs.stored_record import damage_of
+    from trendlake.pipelines.runs.record import newest_records
+    from trendlake.pipelines.runs.road import road_of
+    from trendlake.pipelines.runs.stored_record import damage_of
 
     records = newest_records(spark, place.warehouse, pattern, limit)
     if as_json:
@@ -305,7 +305,7 @@ def changes_of(record: Mapping[str, Any]) -> str:
 
 def _record(record: dict[str, Any]) -> dict[str, Any]:
     """A run record as a document: its columns of JSON text are parsed; of a damaged record they stay texts."""
-    from pipelines.runs.stored_record import damage_of
+    from trendlake.pipelines.runs.stored_record import damage_of
 
     if damage := damage_of(record):
         print_error(f"[RECORD_DAMAGED] {damage}")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.terminal.hints import command
+from trendlake.jobs.terminal.hints import command
 
 if TYPE_CHECKING:
-    from pipelines.revision.repairs import Repair
+    from trendlake.pipelines.revision.repairs import Repair
 
 
 def print_repairs(name: str, states: Sequence[Repair]) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
-from jobs.airflow.progress import end_with_task, write_step
-from jobs.terminal import workspace
-from jobs.terminal.json_output import of_record
-from pipelines.errors import StepOrderError
+from trendlake.jobs.airflow.progress import end_with_task, write_step
+from trendlake.jobs.terminal import workspace
+from trendlake.jobs.terminal.json_output import of_record
+from trendlake.pipelines.errors import StepOrderError
 
 STEPS = ("check_source", "compute", "check_results", "publish", "report")
 
@@ -32,7 +32,7 @@ def run_steps(
     if progress is not None:
         end_with_task(progress)
     place = workspace.find_place(folder, profile, writes=True)
-    from pipelines.runs.scheduled import published_by_schedule
+    from trendlake.pipelines.runs.scheduled import published_by_schedule
 
     name = workspace.check_early(place, pattern, (since, until))
     about: dict[str, Any] = {"pattern": name, "run_id": run_id, "stages": []}

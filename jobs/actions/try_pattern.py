@@ -9,16 +9,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs.terminal.printing import console, table_of
-from jobs.terminal.times import micros_of
-from jobs.terminal.workspace import Place, find_place, reading_session
-from pipelines.error_text import plural
-from pipelines.results.columns import rank_of
+from trendlake.jobs.terminal.printing import console, table_of
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.jobs.terminal.workspace import Place, find_place, reading_session
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.results.columns import rank_of
 
 if TYPE_CHECKING:
-    from cep_core import AnyPlan, Pattern
-    from pipelines.authoring.trial import Sample
-    from pipelines.contracts.contract import Contract
+    from trendlake.cep_core import AnyPlan, Pattern
+    from trendlake.pipelines.authoring.trial import Sample
+    from trendlake.pipelines.contracts.contract import Contract
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TryOptions:
     @property
     def interval(self) -> tuple[int, int] | None:
         """Start and end in microseconds since the epoch; None without --from and --to. Raises BadTimeError."""
-        from pipelines.errors import BadTimeError
+        from trendlake.pipelines.errors import BadTimeError
 
         if self.since is None or self.until is None:
             if self.since or self.until:
@@ -51,10 +51,10 @@ class TryOptions:
 def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
     """Runs the pattern and prints its rows, or returns them as a document. Raises SampleTooLargeError, and what a run
     raises for errors of the pattern, the contract and the source."""
-    from cep_core import PatternWarning
-    from pipelines.authoring.advice import certain
-    from pipelines.authoring.validate import compiled
-    from pipelines.contracts.pattern_source import source_contract
+    from trendlake.cep_core import PatternWarning
+    from trendlake.pipelines.authoring.advice import certain
+    from trendlake.pipelines.authoring.validate import compiled
+    from trendlake.pipelines.contracts.pattern_source import source_contract
 
     place, interval = find_place(folder, profile), options.interval
     with warnings.catch_warnings():
@@ -76,17 +76,17 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
 def _of_file(
     file: Path, most: int, pattern: Pattern, plan: AnyPlan, contract: Contract, interval: tuple[int, int] | None
 ) -> Sample:
-    from pipelines.authoring.trial import sample
-    from pipelines.authoring.trial_file import FileOfEvents
+    from trendlake.pipelines.authoring.trial import sample
+    from trendlake.pipelines.authoring.trial_file import FileOfEvents
 
     late = contract.lateness_us or 0 if pattern.consistency == "strong" else 0
     return sample(plan, FileOfEvents(file, contract, plan, late), most, interval)
 
 
 def _of_table(options: TryOptions, place: Place, interval: tuple[int, int] | None) -> tuple[Sample, str]:
-    from pipelines.authoring.trial import sample
-    from pipelines.authoring.trial_table import QUICK, table_of_events
-    from pipelines.runs.run import prepare
+    from trendlake.pipelines.authoring.trial import sample
+    from trendlake.pipelines.authoring.trial_table import QUICK, table_of_events
+    from trendlake.pipelines.runs.run import prepare
 
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
     with reading_session(Place(place.project, quick), f"trendlake try {options.pattern}") as spark:
@@ -180,12 +180,12 @@ def _document(pattern: Pattern, plan: AnyPlan, trial: Sample, where: str) -> dic
 
 
 def _moment(micros: int) -> datetime:
-    from cep_core.events.windows import moment
+    from trendlake.cep_core.events.windows import moment
 
     return moment(micros)
 
 
 def _at(micros: int) -> str:
-    from cep_core.events.windows import clock_text
+    from trendlake.cep_core.events.windows import clock_text
 
     return clock_text(micros, " ").removesuffix(":00")

@@ -9,7 +9,7 @@ import urllib.request
 from typing import Any
 from urllib.parse import quote
 
-from jobs.airflow.login import USER
+from trendlake.jobs.airflow.login import USER
 
 Json = dict[str, Any]
 TRIES = 10

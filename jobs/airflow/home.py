@@ -20,14 +20,14 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from jobs.airflow.login import USER, new_password, passwords_file
-from jobs.airflow.spark_settings import PROPERTIES, write_spark_settings
-from pipelines.errors import DiskFullError
-from pipelines.project.lineage_settings import Lineage
-from pipelines.project.paths import Project, find_project
-from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, Profile, load_profile
-from pipelines.project.shipped import shipped
-from pipelines.project.stores import refuse_airflow
+from trendlake.jobs.airflow.login import USER, new_password, passwords_file
+from trendlake.jobs.airflow.spark_settings import PROPERTIES, write_spark_settings
+from trendlake.pipelines.errors import DiskFullError
+from trendlake.pipelines.project.lineage_settings import Lineage
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, Profile, load_profile
+from trendlake.pipelines.project.shipped import shipped
+from trendlake.pipelines.project.stores import refuse_airflow
 
 ROOT = Path(__file__).resolve().parents[2]
 DAGS = shipped("dags")

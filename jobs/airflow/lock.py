@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipelines.errors import ProjectError
-from pipelines.project.paths import Project
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.project.paths import Project
 
 
 def address(project: Project) -> str | None:

@@ -11,7 +11,7 @@ import os
 import secrets
 from pathlib import Path
 
-from pipelines.project.paths import Project
+from trendlake.pipelines.project.paths import Project
 
 USER = "trendlake"
 

@@ -6,10 +6,10 @@ import os
 
 import typer
 
-from jobs.airflow.api import AirflowApi, AirflowApiError
-from jobs.airflow.lock import address
-from jobs.airflow.login import password_of
-from pipelines.project.paths import PUBLISHED, Project, upstream
+from trendlake.jobs.airflow.api import AirflowApi, AirflowApiError
+from trendlake.jobs.airflow.lock import address
+from trendlake.jobs.airflow.login import password_of
+from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
 
 IN_A_TASK = "AIRFLOW_CTX_DAG_ID"
 """Set by Airflow in its tasks, whose outlets create the event."""

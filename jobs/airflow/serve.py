@@ -8,13 +8,13 @@ from pathlib import Path
 
 import typer
 
-from jobs.airflow.home import AirflowHome, AirflowHomeError, Processes, free_port, stop_on_signals, tail
-from jobs.airflow.lock import address, claimed
-from jobs.airflow.login import USER, password_of
-from pipelines.project.paths import find_project
-from pipelines.project.profile import load_profile
-from pipelines.project.stores import refuse_airflow
-from pipelines.spark.java_home import choose_java
+from trendlake.jobs.airflow.home import AirflowHome, AirflowHomeError, Processes, free_port, stop_on_signals, tail
+from trendlake.jobs.airflow.lock import address, claimed
+from trendlake.jobs.airflow.login import USER, password_of
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.profile import load_profile
+from trendlake.pipelines.project.stores import refuse_airflow
+from trendlake.pipelines.spark.java_home import choose_java
 
 LOOK_SECONDS = 1.0
 """How often it is looked whether Airflow's processes live."""

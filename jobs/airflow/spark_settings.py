@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.redaction import JAVA_PATTERN
-from pipelines.spark.session import DRIVER, archived, jar_settings, settings_of
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.redaction import JAVA_PATTERN
+from trendlake.pipelines.spark.session import DRIVER, archived, jar_settings, settings_of
 
 LOG4J = f"""\
 rootLogger.level = warn

@@ -7,8 +7,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from jobs.terminal.options import ProjectDir
-from jobs.terminal.outcome import INTERNAL_ERROR, guarded, print_error
+from trendlake.jobs.terminal.options import ProjectDir
+from trendlake.jobs.terminal.outcome import INTERNAL_ERROR, guarded, print_error
 
 OWN_OPTIONS_FIRST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 """Arguments after the first one are Airflow's, `--help` too."""
@@ -37,11 +37,11 @@ def airflow(
     Example: trendlake airflow backfill create --dag-id my_pattern --from-date 2026-01-01 --to-date 2026-01-07
     """
     if find_spec("airflow") is None:
-        from pipelines.errors import ProjectError
+        from trendlake.pipelines.errors import ProjectError
 
         raise ProjectError("Airflow is not installed with this trendlake", hint="install it with the extra 'airflow'")
-    from jobs.airflow import serve
-    from jobs.airflow.home import AirflowHomeError
+    from trendlake.jobs.airflow import serve
+    from trendlake.jobs.airflow.home import AirflowHomeError
 
     try:
         if not arguments:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from jobs.terminal.options import Pattern, ProjectDir
-from jobs.terminal.outcome import Verdict, guarded
+from trendlake.jobs.terminal.options import Pattern, ProjectDir
+from trendlake.jobs.terminal.outcome import Verdict, guarded
 
 
 @guarded
@@ -25,8 +25,8 @@ def validate(
 
     Example: trendlake validate conf/patterns/my_pattern.yaml
     """
-    from jobs.terminal.printing import print_validation
-    from pipelines.project.paths import find_project
+    from trendlake.jobs.terminal.printing import print_validation
+    from trendlake.pipelines.project.paths import find_project
 
     return print_validation(find_project(project_dir), files or [])
 
@@ -45,8 +45,8 @@ def run_pattern_tests(
 
     Example: trendlake test delay_snowball
     """
-    from jobs.actions.pattern_tests import print_tests
-    from pipelines.project.paths import find_project
+    from trendlake.jobs.actions.pattern_tests import print_tests
+    from trendlake.pipelines.project.paths import find_project
 
     return print_tests(find_project(project_dir), patterns or [])
 
@@ -66,8 +66,8 @@ def explain(
 
     Example: trendlake explain delay_snowball --svg delay_snowball.svg
     """
-    from jobs.terminal.printing import print_plan
-    from pipelines.project.paths import find_project
+    from trendlake.jobs.terminal.printing import print_plan
+    from trendlake.pipelines.project.paths import find_project
 
     return print_plan(find_project(project_dir), pattern, svg)
 
@@ -87,8 +87,8 @@ def expand(
 
     Example: trendlake expand price_alarm --out conf/patterns
     """
-    from jobs.actions.expand import expand as write_out
-    from pipelines.project.paths import find_project
+    from trendlake.jobs.actions.expand import expand as write_out
+    from trendlake.pipelines.project.paths import find_project
 
     return write_out(find_project(project_dir), pattern, out)
 
@@ -101,7 +101,7 @@ def schema(of: Annotated[str, typer.Argument(help="pattern, contract or tests.",
 
     Example: trendlake schema pattern > pattern.json
     """
-    from jobs.actions.schema import schema_of, schema_text
+    from trendlake.jobs.actions.schema import schema_of, schema_text
 
     typer.echo(schema_text(of), nl=False)
     return schema_of(of)

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from jobs.terminal import completion
-from jobs.terminal.options import AsOf, Groups, Json, Limit, ProfileName, ProjectDir, Results
-from jobs.terminal.outcome import guarded
+from trendlake.jobs.terminal import completion
+from trendlake.jobs.terminal.options import AsOf, Groups, Json, Limit, ProfileName, ProjectDir, Results
+from trendlake.jobs.terminal.outcome import guarded
 
 
 @guarded
@@ -48,7 +48,7 @@ def show(
 
     Example: trendlake show delay_snowball --as-of 2026-11-20T18:00 --out rows.csv
     """
-    from jobs.actions import show as showing
+    from trendlake.jobs.actions import show as showing
 
     shown = showing.Shown(limit, group or (), since, until, columns, as_of, out)
     return showing.show(pattern, shown, as_json, profile, project_dir)
@@ -82,10 +82,10 @@ def ls(
 
     Example: trendlake ls --orphans
     """
-    from jobs.actions.run import list_patterns
+    from trendlake.jobs.actions.run import list_patterns
 
     if orphans:
-        from jobs.actions.orphans import list_orphans
+        from trendlake.jobs.actions.orphans import list_orphans
 
         if selectors:
             raise typer.BadParameter("--orphans takes no SELECTOR: no pattern has them")
@@ -107,7 +107,7 @@ def runs(
 
     Example: trendlake runs delay_snowball
     """
-    from jobs.actions import show as showing
+    from trendlake.jobs.actions import show as showing
 
     return showing.runs(pattern, limit, as_json, profile, project_dir)
 
@@ -120,6 +120,6 @@ def docs(
 
     Example: trendlake docs tutorial
     """
-    from jobs.actions.docs import print_page, print_pages
+    from trendlake.jobs.actions.docs import print_page, print_pages
 
     return print_pages() if page is None else print_page(page)

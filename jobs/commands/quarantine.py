@@ -7,8 +7,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from jobs.terminal.options import Json, Limit, ProfileName, ProjectDir, Source
-from jobs.terminal.outcome import guarded
+from trendlake.jobs.terminal.options import Json, Limit, ProfileName, ProjectDir, Source
+from trendlake.jobs.terminal.outcome import guarded
 
 quarantine = typer.Typer(
     help="Show quarantined rows, and replay repaired ones.", no_args_is_help=True, rich_markup_mode=None
@@ -38,7 +38,7 @@ def show_quarantine(
 
     Example: trendlake quarantine show trades --out broken.csv
     """
-    from jobs.actions import quarantine as quarantining
+    from trendlake.jobs.actions import quarantine as quarantining
 
     return quarantining.show(source, rule, run, limit, as_json, out, profile, project_dir)
 
@@ -60,6 +60,6 @@ def replay_quarantine(
 
     Example: trendlake quarantine replay trades broken.csv
     """
-    from jobs.actions import quarantine as quarantining
+    from trendlake.jobs.actions import quarantine as quarantining
 
     return quarantining.replay(source, file, profile, project_dir)

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal, Optional
 
 import typer
 
-from jobs.terminal import completion
-from jobs.terminal.options import AnyRunId, Pattern, ProfileName, ProjectDir, RunId, Since, Until
-from jobs.terminal.outcome import Verdict, guarded
+from trendlake.jobs.terminal import completion
+from trendlake.jobs.terminal.options import AnyRunId, Pattern, ProfileName, ProjectDir, RunId, Since, Until
+from trendlake.jobs.terminal.outcome import Verdict, guarded
 
 
 def _step(
     step: str, pattern: str, since: str, until: str, run_id: str, profile: str | None, folder: Path | None
 ) -> dict[str, Any]:
-    from jobs.terminal import workspace
-    from jobs.terminal.json_output import of_record
+    from trendlake.jobs.terminal import workspace
+    from trendlake.jobs.terminal.json_output import of_record
 
     place = workspace.find_place(folder, profile, writes=True)
     name = workspace.check_early(place, pattern, (since, until))
@@ -102,7 +102,7 @@ def report(
 
     Example: trendlake report delay_snowball --run-id r1
     """
-    from jobs.terminal import workspace
+    from trendlake.jobs.terminal import workspace
 
     place = workspace.find_place(project_dir, profile)
     name = place.project.pattern_path(pattern).stem
@@ -131,12 +131,12 @@ def run_steps(
     Example: trendlake run-steps rising --from 2026-01-01 --to 2026-01-02 --run-id r1 --steps compute,check_results
     """
     if batch is not None:
-        from jobs.actions.batch_steps import run_batch_steps
+        from trendlake.jobs.actions.batch_steps import run_batch_steps
 
         return run_batch_steps(batch, patterns, since, until, run_id, steps, progress, profile, project_dir)
     if len(patterns) != 1:
         raise typer.BadParameter("several patterns need --batch")
-    from jobs.actions import steps as stepping
+    from trendlake.jobs.actions import steps as stepping
 
     return stepping.run_steps(patterns[0], since, until, run_id, steps, progress, profile, project_dir)
 
@@ -156,7 +156,7 @@ def site(
 
     Example: trendlake site
     """
-    from jobs.terminal import workspace
+    from trendlake.jobs.terminal import workspace
 
     return workspace.build_site(workspace.find_place(project_dir, profile), patterns or [])
 
@@ -200,7 +200,7 @@ def run(
 
     Example: trendlake run tag:daily source:flights+ --from 2013-01-01 --to 2013-01-02
     """
-    from jobs.actions.run import run_patterns
+    from trendlake.jobs.actions.run import run_patterns
 
     if not patterns and batch is None:
         raise typer.BadParameter("give a PATTERN, or --batch NAME")
@@ -244,9 +244,9 @@ def backfill(
 
     Example: trendlake backfill --stale --dry-run
     """
-    from jobs.actions import backfill as backfilling
-    from jobs.airflow.notify import notify_of_results
-    from jobs.terminal import workspace
+    from trendlake.jobs.actions import backfill as backfilling
+    from trendlake.jobs.airflow.notify import notify_of_results
+    from trendlake.jobs.terminal import workspace
 
     place = workspace.find_place(project_dir, profile, writes=not dry_run)
     length = backfilling.length_of(chunk)

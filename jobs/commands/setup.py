@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from jobs.terminal.outcome import guarded
+from trendlake.jobs.terminal.outcome import guarded
 
 
 @guarded
@@ -32,9 +32,9 @@ def setup(
 
     Example: trendlake setup --from /media/jars --offline
     """
-    from pipelines.spark.jars import fetch_jars
-    from pipelines.spark.local_disk import compile_local_disk
-    from pipelines.spark.setup_files import JARS, shared_folder
+    from trendlake.pipelines.spark.jars import fetch_jars
+    from trendlake.pipelines.spark.local_disk import compile_local_disk
+    from trendlake.pipelines.spark.setup_files import JARS, shared_folder
 
     if source is None and (named := os.environ.get("TRENDLAKE_JARS")):
         source = Path(named)

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from jobs.terminal.options import ProfileName, ProjectDir, Source
-from jobs.terminal.outcome import guarded
+from trendlake.jobs.terminal.options import ProfileName, ProjectDir, Source
+from trendlake.jobs.terminal.outcome import guarded
 
 new = typer.Typer(help="Write a first data contract or pattern.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -24,7 +24,7 @@ def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] =
 
     Example: trendlake init my_project
     """
-    from jobs.actions.new import create_project
+    from trendlake.jobs.actions.new import create_project
 
     return create_project(folder)
 
@@ -94,10 +94,10 @@ def new_source(
     Example: trendlake new source news --from feeds --document-path //item --event-id guid --event-time pubDate
     --time-format rfc822
     """
-    from jobs.actions.new import write_source, write_source_of_documents, write_source_of_table
-    from pipelines.authoring.scaffold import Roles
-    from pipelines.authoring.source_file import TimeOptions
-    from pipelines.ingest.readers.xml_names import is_xml
+    from trendlake.jobs.actions.new import write_source, write_source_of_documents, write_source_of_table
+    from trendlake.pipelines.authoring.scaffold import Roles
+    from trendlake.pipelines.authoring.source_file import TimeOptions
+    from trendlake.pipelines.ingest.readers.xml_names import is_xml
 
     roles = Roles(event_id or "", event_time, event_type, constant, document)
     words = tuple(word.strip() for word in null_words or ())
@@ -132,7 +132,7 @@ def new_pattern(
 
     Example: trendlake new pattern rising_trades --source trades
     """
-    from jobs.actions.new import write_pattern
+    from trendlake.jobs.actions.new import write_pattern
 
     return write_pattern(name, source, project_dir)
 
@@ -163,7 +163,7 @@ def ingest(
 
     Example: trendlake ingest news feeds/
     """
-    from jobs.actions.ingest import ingest_files, ingest_source
+    from trendlake.jobs.actions.ingest import ingest_files, ingest_source
 
     if files:
         return ingest_files(source, files, profile, project_dir, again=again)
@@ -195,7 +195,7 @@ def delete_rows(
 
     Example: trendlake source delete trades --where "company = 'A' AND price > 100" --yes
     """
-    from jobs.actions.delete import delete
+    from trendlake.jobs.actions.delete import delete
 
     if (ids is None) == (where is None):
         raise typer.BadParameter("no rows are selected: give --ids FILE or --where CONDITION")
@@ -239,7 +239,7 @@ def generate(
 
     Example: trendlake generate stock --events 100000 --seed 7
     """
-    from jobs.actions import generate as generating
+    from trendlake.jobs.actions import generate as generating
 
     synthetic = generating.stream_of(stream, events, seconds, rate, seed, start)
     if out is not None:

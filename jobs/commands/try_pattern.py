@@ -7,8 +7,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from jobs.terminal.options import Json, Limit, Pattern, ProfileName, ProjectDir
-from jobs.terminal.outcome import guarded
+from trendlake.jobs.terminal.options import Json, Limit, Pattern, ProfileName, ProjectDir
+from trendlake.jobs.terminal.outcome import guarded
 
 
 @guarded
@@ -44,7 +44,7 @@ def try_(
 
     Example: trendlake try my_pattern --events trades.csv --json
     """
-    from jobs.actions.try_pattern import TryOptions, try_pattern
+    from trendlake.jobs.actions.try_pattern import TryOptions, try_pattern
 
     if sample and (since or until or events):
         raise typer.BadParameter("--sample selects the newest windows: leave out --from, --to and --events")

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from jobs.terminal import completion
-from jobs.terminal.options import AnyRunId, Groups, Json, Limit, Pattern, ProfileName, ProjectDir, Results
-from jobs.terminal.outcome import Verdict, guarded
+from trendlake.jobs.terminal import completion
+from trendlake.jobs.terminal.options import AnyRunId, Groups, Json, Limit, Pattern, ProfileName, ProjectDir, Results
+from trendlake.jobs.terminal.outcome import Verdict, guarded
 
 
 @guarded
@@ -49,8 +49,8 @@ def revise(
 
     Example: trendlake revise --source flights
     """
-    from jobs.actions.revise import revise_pattern, revise_several, revise_source
-    from jobs.actions.run import selects
+    from trendlake.jobs.actions.revise import revise_pattern, revise_several, revise_source
+    from trendlake.jobs.actions.run import selects
 
     if (not patterns) == (source is None):
         raise typer.BadParameter("give a PATTERN, or --source SOURCE")
@@ -79,7 +79,7 @@ def reset(
 
     Example: trendlake reset results/delay_snowball --yes
     """
-    from jobs.actions.reset import reset_pattern
+    from trendlake.jobs.actions.reset import reset_pattern
 
     return reset_pattern(pattern, profile, project_dir, yes=yes, dry_run=dry_run)
 
@@ -100,7 +100,7 @@ def diff(
 
     Example: trendlake diff delay_snowball --from 3 --to 5
     """
-    from jobs.actions import history as looking_back
+    from trendlake.jobs.actions import history as looking_back
 
     return looking_back.diff(pattern, since, until, limit, as_json, profile, project_dir)
 
@@ -120,7 +120,7 @@ def history(
 
     Example: trendlake history delay_snowball --group carrier=UA --window 2013-02-08T09:00
     """
-    from jobs.actions import history as looking_back
+    from trendlake.jobs.actions import history as looking_back
 
     return looking_back.history(pattern, group or [], window, as_json, profile, project_dir)
 
@@ -133,6 +133,6 @@ def maintain(profile: ProfileName = None, project_dir: ProjectDir = None) -> dic
 
     Example: trendlake maintain
     """
-    from jobs.actions.maintain import maintain_all
+    from trendlake.jobs.actions.maintain import maintain_all
 
     return maintain_all(profile, project_dir)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pipelines.project.paths import Project
+    from trendlake.pipelines.project.paths import Project
 
 
 def patterns(incomplete: str) -> list[str]:
@@ -21,8 +21,8 @@ def sources(incomplete: str) -> list[str]:
 
 
 def _names(files: Callable[[Project], list[Path]], incomplete: str) -> list[str]:
-    from cep_core.errors import TrendlakeError
-    from pipelines.project.paths import find_project
+    from trendlake.cep_core.errors import TrendlakeError
+    from trendlake.pipelines.project.paths import find_project
 
     try:
         return [path.stem for path in files(find_project()) if path.stem.startswith(incomplete)]

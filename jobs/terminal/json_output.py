@@ -10,11 +10,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cep_core.errors import TrendlakeError
-from jobs.terminal.hints import as_typed
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.terminal.hints import as_typed
 
 if TYPE_CHECKING:
-    from pipelines.runs.stage import Record
+    from trendlake.pipelines.runs.stage import Record
 
 FAULT = "FAULT"
 """The code of an internal error."""
@@ -27,7 +27,7 @@ def json_text(document: Any, indent: int | None) -> str:
 
 def of_error(error: TrendlakeError) -> dict[str, Any]:
     """Code, message, place and hint of an error; for an error with several parts, each part under `errors`."""
-    from pipelines.redaction import redacted
+    from trendlake.pipelines.redaction import redacted
 
     place = error.place and {"file": error.place.file, "line": error.place.line, "column": error.place.column}
     hint, message = error.hint and as_typed(redacted(error.hint)), as_typed(redacted(error.message))
@@ -38,8 +38,8 @@ def of_error(error: TrendlakeError) -> dict[str, Any]:
 
 def of_any_error(error: Exception) -> dict[str, Any]:
     """As `of_error`; of an internal error the code is FAULT."""
-    from pipelines.error_text import in_words
-    from pipelines.redaction import redacted
+    from trendlake.pipelines.error_text import in_words
+    from trendlake.pipelines.redaction import redacted
 
     if isinstance(error, TrendlakeError):
         return of_error(error)
@@ -48,7 +48,7 @@ def of_any_error(error: Exception) -> dict[str, Any]:
 
 def of_record(record: Record) -> dict[str, Any]:
     """The run record of a stage, with the keys of `trendlake runs --json`."""
-    from cep_core.events.windows import moment
+    from trendlake.cep_core.events.windows import moment
 
     document = dataclasses.asdict(record)
     document["checks"] = [check.as_json() for check in record.checks]

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from jobs.terminal import completion
+from trendlake.jobs.terminal import completion
 
 Pattern = Annotated[
     str,
@@ -57,7 +57,7 @@ Groups = Annotated[
 
 def values_of(pairs: Iterable[str], option: str) -> dict[str, str]:
     """The values that an option has named as COLUMN=VALUE, by column. Raises ProjectError."""
-    from pipelines.errors import ProjectError  # not needed to print help
+    from trendlake.pipelines.errors import ProjectError  # not needed to print help
 
     values = {}
     for pair in pairs:

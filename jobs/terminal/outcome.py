@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.terminal.hints import as_typed, given
-from jobs.terminal.options import Json
+from trendlake.jobs.terminal.hints import as_typed, given
+from trendlake.jobs.terminal.options import Json
 
 if TYPE_CHECKING:
-    from cep_core.errors import TrendlakeError
+    from trendlake.cep_core.errors import TrendlakeError
 
 USER_ERROR, INTERNAL_ERROR = 1, 3
 EXIT_CODES = (
@@ -75,11 +75,11 @@ def guarded(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, as_json: bool = False, **named: Any) -> None:
-        from cep_core.errors import TrendlakeError
-        from jobs.terminal.json_output import json_text, of_error
-        from pipelines.error_text import in_words
-        from pipelines.redaction import redacted
-        from pipelines.storage_errors import storage_error
+        from trendlake.cep_core.errors import TrendlakeError
+        from trendlake.jobs.terminal.json_output import json_text, of_error
+        from trendlake.pipelines.error_text import in_words
+        from trendlake.pipelines.redaction import redacted
+        from trendlake.pipelines.storage_errors import storage_error
 
         out, indent = sys.stdout, None if inspect.isgeneratorfunction(command) else 2
 
@@ -117,7 +117,7 @@ def guarded(command: Command) -> Command:
 
 def not_installed(error: Exception) -> TrendlakeError | None:
     """The user error for a ModuleNotFoundError of a package that an extra brings; None for other errors."""
-    from pipelines.errors import NotInstalledError
+    from trendlake.pipelines.errors import NotInstalledError
 
     name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     for extra, packages in PACKAGES.items():

@@ -12,12 +12,12 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from cep_core import AnyPlan
-from cep_core.errors import TrendlakeError
-from jobs.terminal.json_output import of_error
-from jobs.terminal.outcome import Verdict
-from pipelines.errors import ProjectError
-from pipelines.project.paths import Project, printable
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.terminal.json_output import of_error
+from trendlake.jobs.terminal.outcome import Verdict
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.project.paths import Project, printable
 
 if TYPE_CHECKING:
     pass
@@ -37,7 +37,7 @@ if not console.is_terminal:
 
 def print_validation(project: Project, files: list[Path]) -> Verdict:
     """Prints one line for each valid file, and every error of the others."""
-    from pipelines.authoring.validate import check_files
+    from trendlake.pipelines.authoring.validate import check_files
 
     documents = []
     for path, error, warnings in check_files(project, files):
@@ -69,10 +69,10 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
 
     Raises ProjectError if `picture` cannot be written.
     """
-    from cep_core import draw, explain
-    from pipelines.authoring.advice import certain, notes_on
-    from pipelines.authoring.shared_work import shared_work
-    from pipelines.authoring.validate import compiled
+    from trendlake.cep_core import draw, explain
+    from trendlake.pipelines.authoring.advice import certain, notes_on
+    from trendlake.pipelines.authoring.shared_work import shared_work
+    from trendlake.pipelines.authoring.validate import compiled
 
     pattern, plan = compiled(project, project.pattern_path(name))
     text = explain(plan)
@@ -110,8 +110,8 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
 
 def _batches_rule(project: Project) -> str | None:
     """The `batches` of the profile; None where no profile can be read: a pattern is explained without one."""
-    from pipelines.errors import ProfileError
-    from pipelines.project.profile import load_profile
+    from trendlake.pipelines.errors import ProfileError
+    from trendlake.pipelines.project.profile import load_profile
 
     try:
         return load_profile(project).batches
@@ -124,7 +124,7 @@ def table_of(
 ) -> Table:
     """A table of result rows (all columns of `plan.result_schema`), of all `columns` or of those that people read: with
     a frame on a terminal, plain in a pipe."""
-    from pipelines.report.words import length
+    from trendlake.pipelines.report.words import length
 
     names, durations = plan.result_schema.names, plan.result_shape.durations
     hidden = {"window_end", "lifetime_end", *(f"{name}_log10" for name in names)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from cep_core.events.windows import BEGINNING, END
-from pipelines.errors import BadTimeError
+from trendlake.cep_core.events.windows import BEGINNING, END
+from trendlake.pipelines.errors import BadTimeError
 
 
 def micros_of(text: str, option: str) -> int:

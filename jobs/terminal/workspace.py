@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cep_core.errors import TrendlakeError
-from jobs.terminal.outcome import Verdict, print_error
-from jobs.terminal.times import micros_of
-from pipelines.error_text import plural
-from pipelines.project.paths import Project, find_project
-from pipelines.project.profile import Profile, load_profile
-from pipelines.project.stores import refuse_unsafe_store
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.terminal.outcome import Verdict, print_error
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.project.profile import Profile, load_profile
+from trendlake.pipelines.project.stores import refuse_unsafe_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.delta.tables import Warehouse
-    from pipelines.runs.road import On
-    from pipelines.runs.run import Run
-    from pipelines.runs.stage import Record
-    from pipelines.site.build import Site
+    from trendlake.pipelines.delta.tables import Warehouse
+    from trendlake.pipelines.runs.road import On
+    from trendlake.pipelines.runs.run import Run
+    from trendlake.pipelines.runs.stage import Record
+    from trendlake.pipelines.site.build import Site
 
 
 ATTEMPTS_SEEN = 20
@@ -49,7 +49,7 @@ class Place:
 
     @property
     def warehouse(self) -> Warehouse:
-        from pipelines.delta.tables import Warehouse
+        from trendlake.pipelines.delta.tables import Warehouse
 
         return Warehouse.of(self.profile, self.project)
 
@@ -65,10 +65,10 @@ def find_place(project_dir: Path | None, profile: str | None, *, writes: bool = 
 
 
 AHEAD = (
-    "pipelines.steps.sequence",
+    "trendlake.pipelines.steps.sequence",
     "great_expectations.expectations",
-    "pipelines.report.chart",
-    "pipelines.site.build",
+    "trendlake.pipelines.report.chart",
+    "trendlake.pipelines.site.build",
 )
 """Modules of a run, in the order in which it needs them."""
 
@@ -77,7 +77,7 @@ AHEAD = (
 def session(place: Place, app: str, *, judges: bool = False, writes: bool = True) -> Iterator[SparkSession]:
     """A Spark session that ends with the command. `judges`: Great Expectations is going to be needed; `writes`: the
     command may change the warehouse."""
-    from pipelines.spark.session import start_session
+    from trendlake.pipelines.spark.session import start_session
 
     if judges:
         Thread(target=_import_ahead, name="imports while Java starts", daemon=True).start()
@@ -100,7 +100,7 @@ def _import_ahead() -> None:
 def reading_session(place: Place, app: str, *, writes: bool = False) -> Iterator[SparkSession]:
     """As `session`, for a command that reads only, or finds mostly that there is nothing to do: Spark starts if tables
     are not on this machine's disk, or are of a form that only Spark reads, or if there is something to compute."""
-    from pipelines.spark.on_demand import session_on_demand
+    from trendlake.pipelines.spark.on_demand import session_on_demand
 
     spark = session_on_demand(place.project, place.profile, app, writes=writes)
     try:
@@ -113,7 +113,7 @@ def prepared(
     place: Place, spark: SparkSession, pattern: str, interval: Interval | None, run_id: str, on: On | None = None
 ) -> Run:
     """The run of a pattern; without an `interval` it is to be given one. `on`: where its steps are to be done."""
-    from pipelines.runs.run import prepare
+    from trendlake.pipelines.runs.run import prepare
 
     start, end = (0, 1) if interval is None else (micros_of(interval[0], "--from"), micros_of(interval[1], "--to"))
     return prepare(spark, place.project, place.profile, pattern, run_id, start, end, on)
@@ -121,10 +121,10 @@ def prepared(
 
 def check_early(place: Place, pattern: str, interval: Interval | None) -> str:
     """Checks interval and pattern before Spark is started. Returns the pattern's name."""
-    from pipelines.authoring.validate import check_pattern
+    from trendlake.pipelines.authoring.validate import check_pattern
 
     if interval is not None and micros_of(interval[0], "--from") >= micros_of(interval[1], "--to"):
-        from pipelines.errors import BadTimeError
+        from trendlake.pipelines.errors import BadTimeError
 
         raise BadTimeError("the interval is empty: --from must be before --to")
     return check_pattern(place.project, place.project.pattern_path(pattern)).name
@@ -132,8 +132,8 @@ def check_early(place: Place, pattern: str, interval: Interval | None) -> str:
 
 def run_step(step: str, run: Run) -> Record:
     """Runs one step and prints its summary and time."""
-    from pipelines.runs.road import road_of
-    from pipelines.steps.sequence import STEPS
+    from trendlake.pipelines.runs.road import road_of
+    from trendlake.pipelines.steps.sequence import STEPS
 
     began = time.monotonic()
     record = STEPS[step](run)
@@ -164,7 +164,7 @@ def changed(record: Record) -> bool:
 def has_new_results(run: Run, record: Record) -> bool:
     """Whether the run has written a new version of the results: the attempt that ends with `record`, or one before it
     that was killed before it could record that."""
-    from pipelines.delta.commits import recent_commits
+    from trendlake.pipelines.delta.commits import recent_commits
 
     if changed(record):
         return True
@@ -194,8 +194,8 @@ def summary(record: Record) -> str:
 def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict[str, Path]:
     """Writes the run's report and the pattern's page that links to it; prints and returns their paths."""
     try:
-        from pipelines.report.build import build_report
-        from pipelines.site.build import plan_of
+        from trendlake.pipelines.report.build import build_report
+        from trendlake.pipelines.site.build import plan_of
     except ImportError as error:
         raise TrendlakeError(f"the report cannot be built: {error}") from error
     began = time.monotonic()
@@ -217,8 +217,8 @@ def report_if_possible(place: Place, spark: SparkSession, pattern: str, run_id: 
 
 
 def _page_failure(error: Exception) -> str:
-    from pipelines.error_text import in_words
-    from pipelines.storage_errors import storage_error
+    from trendlake.pipelines.error_text import in_words
+    from trendlake.pipelines.storage_errors import storage_error
 
     return in_words(storage_error(error) or error)
 
@@ -226,8 +226,8 @@ def _page_failure(error: Exception) -> str:
 def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: str) -> dict[str, dict[str, Path]]:
     """Writes the report of a run of each of `patterns`, their pages, and the index once; prints how many. Returns the
     paths by pattern. A report or a page that cannot be written is printed as an error, and leaves the others."""
-    from pipelines.report.build import build_report
-    from pipelines.site.build import Together, plan_of, refresh_patterns
+    from trendlake.pipelines.report.build import build_report
+    from trendlake.pipelines.site.build import Together, plan_of, refresh_patterns
 
     began = time.monotonic()
     site, files = site_of(place, spark), [place.project.pattern_path(pattern) for pattern in patterns]
@@ -262,7 +262,7 @@ def refresh_if_possible(place: Place, spark: SparkSession, file: Path) -> Path |
 
 def refresh_site(place: Place, spark: SparkSession, file: Path) -> Path:
     """Updates the pattern's page and the index. Returns the path of the page."""
-    from pipelines.site.build import refresh_pattern
+    from trendlake.pipelines.site.build import refresh_pattern
 
     began = time.monotonic()
     page = refresh_pattern(site_of(place, spark), file)
@@ -272,8 +272,8 @@ def refresh_site(place: Place, spark: SparkSession, file: Path) -> Path:
 
 def site_of(place: Place, spark: SparkSession) -> Site:
     """The static site of the project's reports."""
-    from pipelines.report.places import Places
-    from pipelines.site.build import Site
+    from trendlake.pipelines.report.places import Places
+    from trendlake.pipelines.site.build import Site
 
     return Site(spark, place.project, place.warehouse, Places(place.project.state / "reports"))
 
@@ -281,7 +281,7 @@ def site_of(place: Place, spark: SparkSession) -> Site:
 def build_site(place: Place, patterns: list[str]) -> Verdict:
     """Writes the pages of `patterns` (default: all) and the index; good if every page was written. Raises
     ProjectError."""
-    from pipelines.site.build import build_site as build
+    from trendlake.pipelines.site.build import build_site as build
 
     project = place.project
     files = [project.pattern_path(name) for name in patterns] or project.pattern_files()

@@ -14,12 +14,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cep_core.errors import TrendlakeError
-from cep_core.events.number_texts import MOST, NumberTexts, number_texts
-from cep_core.expressions.advice import Advice, in_words
-from pipelines.errors import ProfileError
-from pipelines.project.paths import Project
-from pipelines.project.profile import load_profile
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.events.number_texts import MOST, NumberTexts, number_texts
+from trendlake.cep_core.expressions.advice import Advice, in_words
+from trendlake.pipelines.errors import ProfileError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import load_profile
 
 
 def certain(advice: Iterable[Advice]) -> list[str]:
@@ -46,7 +46,7 @@ def _first_rows(project: Project, source: str) -> Callable[[str], NumberTexts | 
     try:
         from deltalake import DeltaTable
 
-        from pipelines.delta.tables import Warehouse
+        from trendlake.pipelines.delta.tables import Warehouse
     except ImportError:  # installed without Spark
         return None
     from deltalake.exceptions import DeltaError

@@ -7,13 +7,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from cep_core.errors import TrendlakeError
-from pipelines.authoring.scaffold import Roles, new_source, usable_columns
-from pipelines.contracts.contract import load_contract
-from pipelines.delta.tables import exists
-from pipelines.errors import ProjectError, SourceMissingError
-from pipelines.project.paths import Project
-from pipelines.quality.quarantine import check_columns
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.authoring.scaffold import Roles, new_source, usable_columns
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.delta.tables import exists
+from trendlake.pipelines.errors import ProjectError, SourceMissingError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.quality.quarantine import check_columns
 
 
 def adopt(spark: SparkSession, project: Project, name: str, place: str, roles: Roles) -> tuple[Path, list[str]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cep_core.load import read_pattern
-from pipelines.errors import ProjectError
-from pipelines.project.dag_names import DagNames, ingestion_id, revision_id
-from pipelines.project.paths import TABLE_NAME, Project
-from pipelines.project.profile import Profile
-from pipelines.project.table_names import refuse_template, shared_table
+from trendlake.cep_core.load import read_pattern
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.project.dag_names import DagNames, ingestion_id, revision_id
+from trendlake.pipelines.project.paths import TABLE_NAME, Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.project.table_names import refuse_template, shared_table
 
 
 def refuse_source(project: Project, profile: Profile, name: str) -> None:

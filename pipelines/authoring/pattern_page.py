@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cep_core import AnyPlan, Pattern, explain
-from pipelines.authoring.markdown import block, cell, code, plain
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rule_text import expected_of
-from pipelines.project.paths import upstream
+from trendlake.cep_core import AnyPlan, Pattern, explain
+from trendlake.pipelines.authoring.markdown import block, cell, code, plain
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rule_text import expected_of
+from trendlake.pipelines.project.paths import upstream
 
 
 def pattern_page(pattern: Pattern, plan: AnyPlan, contract: Contract, text: str) -> str:

@@ -18,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from cep_core import AnyPlan, PatternWarning, run_plan
-from cep_core.errors import (
+from trendlake.cep_core import AnyPlan, PatternWarning, run_plan
+from trendlake.cep_core.errors import (
     MAX_ERRORS,
     BadValueError,
     PatternErrors,
@@ -28,10 +28,10 @@ from cep_core.errors import (
     did_you_mean,
     in_words_of_yaml,
 )
-from cep_core.events.schema import EventSchema, arrow_type
-from cep_core.yaml.source import Source, plain, read_yaml
-from pipelines.authoring.validate import compiled
-from pipelines.project.paths import Project, files_of
+from trendlake.cep_core.events.schema import EventSchema, arrow_type
+from trendlake.cep_core.yaml.source import Source, plain, read_yaml
+from trendlake.pipelines.authoring.validate import compiled
+from trendlake.pipelines.project.paths import Project, files_of
 
 Row = dict[str, Any]
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core.errors import YamlSyntaxError, did_you_mean
-from cep_core.events.names import same_name
-from cep_core.yaml.scalars import yaml_text
-from cep_core.yaml.source import parse_yaml, read_yaml
-from pipelines.contracts.column_names import name_fault
-from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, TYPE_NAME, Contract
-from pipelines.contracts.id_columns import ID_COLUMNS, KINDS
-from pipelines.contracts.null_words import NULL_WORDS
-from pipelines.contracts.time_formats import ISO, TIME_FORMAT, TIME_ZONE, TimeFormat
-from pipelines.errors import ProfileError, ProjectError
-from pipelines.project.paths import Project
-from pipelines.project.profile import profile_path, read_profile
+from trendlake.cep_core.errors import YamlSyntaxError, did_you_mean
+from trendlake.cep_core.events.names import same_name
+from trendlake.cep_core.yaml.scalars import yaml_text
+from trendlake.cep_core.yaml.source import parse_yaml, read_yaml
+from trendlake.pipelines.contracts.column_names import name_fault
+from trendlake.pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, TYPE_NAME, Contract
+from trendlake.pipelines.contracts.id_columns import ID_COLUMNS, KINDS
+from trendlake.pipelines.contracts.null_words import NULL_WORDS
+from trendlake.pipelines.contracts.time_formats import ISO, TIME_FORMAT, TIME_ZONE, TimeFormat
+from trendlake.pipelines.errors import ProfileError, ProjectError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import profile_path, read_profile
 
 COMMENTS = {
     TIME_ZONE: "of times that state no offset",

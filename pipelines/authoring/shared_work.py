@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cep_core import AnyPlan, Pattern, PatternErrors
-from cep_core.sharing.explain import SharedPass, shared_passes
-from pipelines.authoring.validate import compiled_quietly
-from pipelines.errors import ProjectError
-from pipelines.execute.channel import Member, channels_of, together
-from pipelines.project.batches import batch_of
-from pipelines.project.paths import Project
-from pipelines.project.selection import Patterns
+from trendlake.cep_core import AnyPlan, Pattern, PatternErrors
+from trendlake.cep_core.sharing.explain import SharedPass, shared_passes
+from trendlake.pipelines.authoring.validate import compiled_quietly
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.execute.channel import Member, channels_of, together
+from trendlake.pipelines.project.batches import batch_of
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.selection import Patterns
 
 DAY = 86_400_000_000
 """Microseconds: a run of one day is explained."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cep_core.errors import TrendlakeError
-from pipelines.authoring.scaffold import Roles, common_properties, write_new_contract
-from pipelines.contracts.contract import load_contract
-from pipelines.error_text import plural
-from pipelines.ingest.readers.xml_files import read_documents, xml_files
-from pipelines.project.paths import Project
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.authoring.scaffold import Roles, common_properties, write_new_contract
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.ingest.readers.xml_files import read_documents, xml_files
+from trendlake.pipelines.project.paths import Project
 
 
 def new_source_of_documents(

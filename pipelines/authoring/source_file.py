@@ -11,18 +11,18 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
-from cep_core.events.local_times import UTC, zone_fault
-from pipelines.authoring.scaffold import FileForm, Roles, check_roles, new_source, usable_columns
-from pipelines.contracts.column_names import refuse_column_names
-from pipelines.contracts.contract import load_contract
-from pipelines.contracts.time_formats import ISO, TimeFormat, format_fault
-from pipelines.errors import ContractErrors, ProjectError
-from pipelines.ingest.readers.cells import is_text
-from pipelines.ingest.readers.inference import NUMBERS, TIMES, Reason
-from pipelines.ingest.readers.key_inference import Key, examine_key, measures_in_key, unique_columns
-from pipelines.ingest.readers.read_once import FileCells, read_once
-from pipelines.ingest.readers.time_inference import TimeColumn, has_clock, time_columns
-from pipelines.project.paths import Project
+from trendlake.cep_core.events.local_times import UTC, zone_fault
+from trendlake.pipelines.authoring.scaffold import FileForm, Roles, check_roles, new_source, usable_columns
+from trendlake.pipelines.contracts.column_names import refuse_column_names
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.contracts.time_formats import ISO, TimeFormat, format_fault
+from trendlake.pipelines.errors import ContractErrors, ProjectError
+from trendlake.pipelines.ingest.readers.cells import is_text
+from trendlake.pipelines.ingest.readers.inference import NUMBERS, TIMES, Reason
+from trendlake.pipelines.ingest.readers.key_inference import Key, examine_key, measures_in_key, unique_columns
+from trendlake.pipelines.ingest.readers.read_once import FileCells, read_once
+from trendlake.pipelines.ingest.readers.time_inference import TimeColumn, has_clock, time_columns
+from trendlake.pipelines.project.paths import Project
 
 MOMENT = pa.timestamp("us", UTC)
 

@@ -13,14 +13,14 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core import AnyPlan, run_plan
-from cep_core.events.arrays import repeated
-from cep_core.events.windows import END, Windows, both
-from cep_core.expressions.advice import advice_on
-from cep_core.plan import in_calendar
-from pipelines.authoring.advice import certain
-from pipelines.contracts.contract import Contract
-from pipelines.errors import SampleTooLargeError
+from trendlake.cep_core import AnyPlan, run_plan
+from trendlake.cep_core.events.arrays import repeated
+from trendlake.cep_core.events.windows import END, Windows, both
+from trendlake.cep_core.expressions.advice import advice_on
+from trendlake.cep_core.plan import in_calendar
+from trendlake.pipelines.authoring.advice import certain
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.errors import SampleTooLargeError
 
 
 @dataclass(frozen=True)

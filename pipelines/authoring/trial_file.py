@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from cep_core import AnyPlan
-from pipelines.authoring.trial_rows import HeldRows
-from pipelines.contracts.contract import Contract
-from pipelines.ingest.documents import DocumentFiles
-from pipelines.ingest.readers.files import read_file
-from pipelines.ingest.readers.xml_names import is_xml
-from pipelines.rules.split import split
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.authoring.trial_rows import HeldRows
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.ingest.documents import DocumentFiles
+from trendlake.pipelines.ingest.readers.files import read_file
+from trendlake.pipelines.ingest.readers.xml_names import is_xml
+from trendlake.pipelines.rules.split import split
 
 
 class FileOfEvents(HeldRows):

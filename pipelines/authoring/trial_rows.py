@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core import AnyPlan
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import arrow, numbers
-from pipelines.authoring.trial import Extent, Taken, events_of
-from pipelines.contracts.contract import Contract
-from pipelines.rules.split import Split
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.pipelines.authoring.trial import Extent, Taken, events_of
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.rules.split import Split
 
 
 class HeldRows(ABC):

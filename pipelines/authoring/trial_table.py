@@ -11,20 +11,20 @@ from functools import cached_property
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from pipelines.authoring.trial import Extent, Taken, events_of
-from pipelines.authoring.trial_rows import HeldRows
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.table_versions import schema_of
-from pipelines.delta.tables import exists, latest_version, read_at
-from pipelines.errors import LocalUnsupportedError, SourceMissingError
-from pipelines.quality import quarantine as q
-from pipelines.quality.uniqueness import BROKEN
-from pipelines.runs.local_events import all_parted
-from pipelines.runs.run import Run
-from pipelines.spark.columns import column
-from pipelines.steps.compute import reached
+from trendlake.pipelines.authoring.trial import Extent, Taken, events_of
+from trendlake.pipelines.authoring.trial_rows import HeldRows
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.table_versions import schema_of
+from trendlake.pipelines.delta.tables import exists, latest_version, read_at
+from trendlake.pipelines.errors import LocalUnsupportedError, SourceMissingError
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.uniqueness import BROKEN
+from trendlake.pipelines.runs.local_events import all_parted
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.steps.compute import reached
 
 FIRST_BROKEN = "__trendlake_rule"
 """Column of a row that was judged: the first rule it breaks."""

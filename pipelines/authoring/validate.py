@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
-from cep_core.errors import BadValueError, TrendlakeError, UnknownAttributeError, did_you_mean
-from cep_core.events.schema import EventSchema
-from cep_core.load import read_pattern
-from pipelines.authoring.advice import notes_on
-from pipelines.contracts.contract import contract_of
-from pipelines.contracts.document import load_document
-from pipelines.contracts.pattern_source import source_contract
-from pipelines.contracts.results import check_templates
-from pipelines.errors import ContractErrors, ProjectError
-from pipelines.project.batches import batch_of
-from pipelines.project.dag_names import DagNames, may_clash
-from pipelines.project.paths import TEMPLATES, Project, odd_entries
-from pipelines.project.profile import Profile, profile_or_default
-from pipelines.project.renames import refuse_bad_rename
-from pipelines.project.selection import check_member
-from pipelines.project.shipped import shipped
-from pipelines.project.table_names import shared_table
+from trendlake.cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
+from trendlake.cep_core.errors import BadValueError, TrendlakeError, UnknownAttributeError, did_you_mean
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.load import read_pattern
+from trendlake.pipelines.authoring.advice import notes_on
+from trendlake.pipelines.contracts.contract import contract_of
+from trendlake.pipelines.contracts.document import load_document
+from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.contracts.results import check_templates
+from trendlake.pipelines.errors import ContractErrors, ProjectError
+from trendlake.pipelines.project.batches import batch_of
+from trendlake.pipelines.project.dag_names import DagNames, may_clash
+from trendlake.pipelines.project.paths import TEMPLATES, Project, odd_entries
+from trendlake.pipelines.project.profile import Profile, profile_or_default
+from trendlake.pipelines.project.renames import refuse_bad_rename
+from trendlake.pipelines.project.selection import check_member
+from trendlake.pipelines.project.shipped import shipped
+from trendlake.pipelines.project.table_names import shared_table
 
 
 def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from cep_core.errors import Place, TextError
-from cep_core.expressions.advice import Advice, Adviser
-from cep_core.language import syntax as s
-from cep_core.yaml.source import Path_, Source
-from pipelines.contracts.odcs import Document
-from pipelines.contracts.row_conditions import parse_row_condition
+from trendlake.cep_core.errors import Place, TextError
+from trendlake.cep_core.expressions.advice import Advice, Adviser
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.yaml.source import Path_, Source
+from trendlake.pipelines.contracts.odcs import Document
+from trendlake.pipelines.contracts.row_conditions import parse_row_condition
 
 
 def advice_of(document: Document, source: Source, families: Mapping[str, str]) -> tuple[Advice, ...]:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.events.names import reserved, same_name
-from cep_core.yaml.source import Path_, Source
-from pipelines.contracts.odcs import Property
-from pipelines.errors import SourceFileError
+from trendlake.cep_core.errors import BadValueError, TrendlakeError
+from trendlake.cep_core.events.names import reserved, same_name
+from trendlake.cep_core.yaml.source import Path_, Source
+from trendlake.pipelines.contracts.odcs import Property
+from trendlake.pipelines.errors import SourceFileError
 
 NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 """Characters that Delta refuses in the names of a table's columns (without column mapping)."""

@@ -6,9 +6,9 @@ import re
 
 import pyarrow as pa
 
-from cep_core.errors import readable
-from pipelines.contracts.odcs import Property
-from pipelines.contracts.rule_options import INTEGER_FORMATS, NUMBER_FORMATS, decimal_fits
+from trendlake.cep_core.errors import readable
+from trendlake.pipelines.contracts.odcs import Property
+from trendlake.pipelines.contracts.rule_options import INTEGER_FORMATS, NUMBER_FORMATS, decimal_fits
 
 LOGICAL_OF = {
     "string": "string",

@@ -13,24 +13,24 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
-from cep_core.events.names import same_name
-from cep_core.events.schema import EventSchema, family
-from cep_core.expressions.advice import Advice
-from cep_core.yaml.source import Source
-from pipelines.contracts.advice import advice_of
-from pipelines.contracts.column_names import name_fault, usable_name
-from pipelines.contracts.column_types import spark_type
-from pipelines.contracts.document import load_document
-from pipelines.contracts.document_paths import DocumentPaths, document_paths_of
-from pipelines.contracts.id_columns import id_columns_of
-from pipelines.contracts.null_words import Words, null_words_of
-from pipelines.contracts.odcs import Document, Property
-from pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces, stated_twice
-from pipelines.contracts.read_rules import rules_of
-from pipelines.contracts.rules import Rule
-from pipelines.contracts.time_formats import TimeFormat, time_formats_of
-from pipelines.errors import ContractErrors
+from trendlake.cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from trendlake.cep_core.events.names import same_name
+from trendlake.cep_core.events.schema import EventSchema, family
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.yaml.source import Source
+from trendlake.pipelines.contracts.advice import advice_of
+from trendlake.pipelines.contracts.column_names import name_fault, usable_name
+from trendlake.pipelines.contracts.column_types import spark_type
+from trendlake.pipelines.contracts.document import load_document
+from trendlake.pipelines.contracts.document_paths import DocumentPaths, document_paths_of
+from trendlake.pipelines.contracts.id_columns import id_columns_of
+from trendlake.pipelines.contracts.null_words import Words, null_words_of
+from trendlake.pipelines.contracts.odcs import Document, Property
+from trendlake.pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces, stated_twice
+from trendlake.pipelines.contracts.read_rules import rules_of
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.contracts.time_formats import TimeFormat, time_formats_of
+from trendlake.pipelines.errors import ContractErrors
 
 ROLES = ("event_id", "event_time", "event_type", "document", "sequence")
 _TYPES_OF_ROLES = {

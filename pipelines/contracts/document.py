@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cep_core.errors import (
+from trendlake.cep_core.errors import (
     MAX_ERRORS,
     BadValueError,
     FileUnreadableError,
@@ -20,10 +20,10 @@ from cep_core.errors import (
     did_you_mean,
     in_words_of_yaml,
 )
-from cep_core.yaml.source import Source, plain, read_yaml
-from pipelines.contracts.odcs import Document, Node
-from pipelines.errors import ContractErrors
-from pipelines.project.paths import TABLE_NAME
+from trendlake.cep_core.yaml.source import Source, plain, read_yaml
+from trendlake.pipelines.contracts.odcs import Document, Node
+from trendlake.pipelines.errors import ContractErrors
+from trendlake.pipelines.project.paths import TABLE_NAME
 
 
 def load_document(path: str | Path) -> tuple[Document, Source]:

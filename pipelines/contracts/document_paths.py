@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cep_core.documents.path_parser import parse_path
-from cep_core.documents.path_tokens import Namespaces, PathError
-from cep_core.documents.paths import Path
-from cep_core.errors import BadPatternError, BadValueError, NotSupportedError, TrendlakeError, did_you_mean
-from cep_core.yaml.source import Source
-from pipelines.contracts.odcs import Document
-from pipelines.contracts.properties import OF_DOCUMENTS
+from trendlake.cep_core.documents.path_parser import parse_path
+from trendlake.cep_core.documents.path_tokens import Namespaces, PathError
+from trendlake.cep_core.documents.paths import Path
+from trendlake.cep_core.errors import BadPatternError, BadValueError, NotSupportedError, TrendlakeError, did_you_mean
+from trendlake.cep_core.yaml.source import Source
+from trendlake.pipelines.contracts.odcs import Document
+from trendlake.pipelines.contracts.properties import OF_DOCUMENTS
 
 ISO, RFC822, EPOCH_SECONDS = "iso8601", "rfc822", "epoch_seconds"
 FORMATS = (ISO, RFC822, EPOCH_SECONDS)

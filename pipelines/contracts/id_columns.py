@@ -6,9 +6,9 @@ column: ingestion makes it of the others (`pipelines.ingest.readers.event_ids`).
 
 from __future__ import annotations
 
-from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
-from cep_core.yaml.source import Source
-from pipelines.contracts.odcs import Document, Property
+from trendlake.cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from trendlake.cep_core.yaml.source import Source
+from trendlake.pipelines.contracts.odcs import Document, Property
 
 ID_COLUMNS = "idColumns"
 KINDS = ("string", "integer", "date", "timestamp", "boolean")

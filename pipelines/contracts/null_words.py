@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.yaml.source import Path_, Source
-from pipelines.contracts.odcs import CustomProperty, Document
+from trendlake.cep_core.errors import BadValueError, TrendlakeError
+from trendlake.cep_core.yaml.source import Path_, Source
+from trendlake.pipelines.contracts.odcs import CustomProperty, Document
 
 NULL_WORDS = "nullWords"
 """The custom property of a table or of a column."""

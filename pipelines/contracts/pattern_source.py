@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cep_core import AnyPlan, compile_plan, load_pattern
-from cep_core.events.names import same_name
-from cep_core.events.schema import family
-from cep_core.patterns.model import PROVENANCE_COLUMNS
-from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_contract
-from pipelines.contracts.results import contract_name, results_contract
-from pipelines.errors import CycleError, ProjectError
-from pipelines.project.paths import PUBLISHED, Project, upstream
+from trendlake.cep_core import AnyPlan, compile_plan, load_pattern
+from trendlake.cep_core.events.names import same_name
+from trendlake.cep_core.events.schema import family
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
+from trendlake.pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_contract
+from trendlake.pipelines.contracts.results import contract_name, results_contract
+from trendlake.pipelines.errors import CycleError, ProjectError
+from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
 
 
 def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()) -> Contract:

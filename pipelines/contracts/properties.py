@@ -11,10 +11,10 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.language.tree_builder import MAX_DURATION
-from cep_core.yaml.source import Path_, Source
-from pipelines.contracts.odcs import Document
+from trendlake.cep_core.errors import BadValueError, TrendlakeError
+from trendlake.cep_core.language.tree_builder import MAX_DURATION
+from trendlake.cep_core.yaml.source import Path_, Source
+from trendlake.pipelines.contracts.odcs import Document
 
 Level = Literal["table", "column", "service level"]
 PROPERTIES: Mapping[Level, tuple[str, ...]] = {

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from cep_core.documents.document import RULES
-from cep_core.errors import BadValueError, NotSupportedError, Place, TextError, TrendlakeError, did_you_mean
-from cep_core.events.schema import family
-from cep_core.yaml.source import Source
-from pipelines.contracts.column_names import bad_name
-from pipelines.contracts.odcs import Document, Property, Quality
-from pipelines.contracts.regular_expressions import expression_of
-from pipelines.contracts.row_conditions import check_types, parse_row_condition
-from pipelines.contracts.rule_options import bad_arguments, bad_options
-from pipelines.contracts.rule_values import rule_faults
-from pipelines.contracts.rules import Limit, Rule, Scalar
+from trendlake.cep_core.documents.document import RULES
+from trendlake.cep_core.errors import BadValueError, NotSupportedError, Place, TextError, TrendlakeError, did_you_mean
+from trendlake.cep_core.events.schema import family
+from trendlake.cep_core.yaml.source import Source
+from trendlake.pipelines.contracts.column_names import bad_name
+from trendlake.pipelines.contracts.odcs import Document, Property, Quality
+from trendlake.pipelines.contracts.regular_expressions import expression_of
+from trendlake.pipelines.contracts.row_conditions import check_types, parse_row_condition
+from trendlake.pipelines.contracts.rule_options import bad_arguments, bad_options
+from trendlake.pipelines.contracts.rule_values import rule_faults
+from trendlake.pipelines.contracts.rules import Limit, Rule, Scalar
 
 Path = tuple[str | int, ...]
 

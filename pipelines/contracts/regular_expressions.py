@@ -14,7 +14,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.errors import TextError
+from trendlake.cep_core.errors import TextError
 
 LINE_ENDS = "[\n\r\x85\u2028\u2029]"
 LAST_LINE_END = "(?:\r\n|[\n\r\x85\u2028\u2029])$"

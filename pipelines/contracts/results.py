@@ -15,15 +15,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core import AnyPlan
-from cep_core.errors import BadValueError, did_you_mean
-from cep_core.yaml.source import Source
-from pipelines.contracts.column_types import LOGICAL_OF, spark_name
-from pipelines.contracts.contract import Contract, contract_of
-from pipelines.contracts.document import load_document
-from pipelines.contracts.odcs import Document, Property, Quality
-from pipelines.errors import ContractErrors
-from pipelines.spark.identifiers import quoted
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.errors import BadValueError, did_you_mean
+from trendlake.cep_core.yaml.source import Source
+from trendlake.pipelines.contracts.column_types import LOGICAL_OF, spark_name
+from trendlake.pipelines.contracts.contract import Contract, contract_of
+from trendlake.pipelines.contracts.document import load_document
+from trendlake.pipelines.contracts.odcs import Document, Property, Quality
+from trendlake.pipelines.errors import ContractErrors
+from trendlake.pipelines.spark.identifiers import quoted
 
 SORTS = (
     "group",

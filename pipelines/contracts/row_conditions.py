@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cep_core.errors import TextError, did_you_mean
-from cep_core.expressions import functions
-from cep_core.expressions.types import NUMERIC, Resolve, infer
-from cep_core.language import syntax as s
-from cep_core.language.parse import parse_condition
+from trendlake.cep_core.errors import TextError, did_you_mean
+from trendlake.cep_core.expressions import functions
+from trendlake.cep_core.expressions.types import NUMERIC, Resolve, infer
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import parse_condition
 
 FUNCTIONS = frozenset({*functions.FUNCTIONS, "log10"})
 """Those of patterns, and one more, for columns that hold logarithms of counts."""

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
-from cep_core.yaml.source import Path_, Source
-from pipelines.contracts.odcs import Property, Quality
+from trendlake.cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from trendlake.cep_core.yaml.source import Path_, Source
+from trendlake.pipelines.contracts.odcs import Property, Quality
 
 INTEGER_FORMATS = {"i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint"}
 NUMBER_FORMATS = {"f32": "float", "f64": "double"}

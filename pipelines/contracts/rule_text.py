@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from pipelines.contracts.rules import Limit, Rule
+from trendlake.pipelines.contracts.rules import Limit, Rule
 
 COMPARISONS = {
     "must_be": "exactly {low}",

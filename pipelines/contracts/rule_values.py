@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.events.schema import family
-from pipelines.contracts.rules import Rule
+from trendlake.cep_core.errors import BadValueError, TrendlakeError
+from trendlake.cep_core.events.schema import family
+from trendlake.pipelines.contracts.rules import Rule
 
 _KINDS: Mapping[str, pa.DataType] = {
     "string": pa.string(),

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Literal
 
-from cep_core.errors import Place
-from cep_core.language.syntax import Expr
+from trendlake.cep_core.errors import Place
+from trendlake.cep_core.language.syntax import Expr
 
 Kind = Literal[
     "not_null",

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
-from cep_core.events.local_times import UTC, zone_fault
-from cep_core.yaml.source import Source
-from pipelines.contracts.odcs import Document, Property
+from trendlake.cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from trendlake.cep_core.events.local_times import UTC, zone_fault
+from trendlake.cep_core.yaml.source import Source
+from trendlake.pipelines.contracts.odcs import Document, Property
 
 TIME_FORMAT, TIME_ZONE = "timeFormat", "timeZone"
 ISO, UNIX_SECONDS, UNIX_MILLIS = "iso8601", "unix_seconds", "unix_millis"

@@ -16,10 +16,16 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta.local_log import commit_info, folder_on_disk, local_errors, logged_versions, transaction_in_log
-from pipelines.delta.log_cache import cache_by_commit
-from pipelines.errors import LocalUnsupportedError
-from pipelines.spark.jvm import DELTA_LOG, java_class
+from trendlake.pipelines.delta.local_log import (
+    commit_info,
+    folder_on_disk,
+    local_errors,
+    logged_versions,
+    transaction_in_log,
+)
+from trendlake.pipelines.delta.log_cache import cache_by_commit
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
 
 HISTORY = 100
 """Commits looked back; a token is looked for right after its commit."""

@@ -14,8 +14,8 @@ import pyarrow as pa
 from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 from pyspark.sql import SparkSession
 
-from pipelines.delta.local_log import folder_on_disk, local_errors, newest_view
-from pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.delta.local_log import folder_on_disk, local_errors, newest_view
+from trendlake.pipelines.errors import LocalUnsupportedError
 
 ROOM = 1 << 16
 """Bytes that a disk must have left: a file of a few rows takes some 10,000, its commit 1,000."""

@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from cep_core.events.names import same_name
-from pipelines.delta.local_log import Action, local_errors
-from pipelines.delta.local_reader import TableHere
-from pipelines.spark.jvm import DELTA_LOG, java_class
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.delta.local_log import Action, local_errors
+from trendlake.pipelines.delta.local_reader import TableHere
+from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
 
 TEXT = 32
 """Characters; statistics tell no longer ones, as Delta's."""

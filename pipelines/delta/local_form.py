@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.delta.parquet_scan import HARMLESS
-from pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.delta.parquet_scan import HARMLESS
+from trendlake.pipelines.errors import LocalUnsupportedError
 
 FEED_ON = "delta.enableChangeDataFeed"
 PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)

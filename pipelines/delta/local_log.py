@@ -21,10 +21,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from pipelines.delta import limits
-from pipelines.delta.log_cache import COMMIT, TABLES, Stamp, cache_by_commit, newest_commit, stamp
-from pipelines.delta.tables import on_disk
-from pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.log_cache import COMMIT, TABLES, Stamp, cache_by_commit, newest_commit, stamp
+from trendlake.pipelines.delta.tables import on_disk
+from trendlake.pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
 
 Action = dict[str, Any]
 PLAIN_PATH = re.compile(r"[^%#?\[\]]+")

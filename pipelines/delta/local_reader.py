@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from pipelines.delta import limits, row_groups
-from pipelines.delta.local_form import (
+from trendlake.pipelines.delta import limits, row_groups
+from trendlake.pipelines.delta.local_form import (
     PLAIN_FILE,
     arrow_schema,
     has_feed,
@@ -29,11 +29,11 @@ from pipelines.delta.local_form import (
     takes_appends,
     takes_changes,
 )
-from pipelines.delta.local_log import Action, checksum, commit_actions, folder_on_disk, local_errors, opened
-from pipelines.delta.log_cache import cache_by_commit
-from pipelines.delta.parquet_scan import BATCH_ROWS, plain_batches
-from pipelines.delta.row_groups import all_groups, at_most, shares_of
-from pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.delta.local_log import Action, checksum, commit_actions, folder_on_disk, local_errors, opened
+from trendlake.pipelines.delta.log_cache import cache_by_commit
+from trendlake.pipelines.delta.parquet_scan import BATCH_ROWS, plain_batches
+from trendlake.pipelines.delta.row_groups import all_groups, at_most, shares_of
+from trendlake.pipelines.errors import LocalUnsupportedError
 
 Slices = Sequence[tuple[int, int]]
 """Half-open, microseconds."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta.local_append import compacting_alone
-from pipelines.delta.tables import KEPT, Warehouse, exists, folder_of, on_disk, with_retries
-from pipelines.project.table_names import QUARANTINE
-from pipelines.spark.identifiers import quoted
+from trendlake.pipelines.delta.local_append import compacting_alone
+from trendlake.pipelines.delta.tables import KEPT, Warehouse, exists, folder_of, on_disk, with_retries
+from trendlake.pipelines.project.table_names import QUARANTINE
+from trendlake.pipelines.spark.identifiers import quoted
 
 KEEP = (
     "ALTER TABLE {table} SET TBLPROPERTIES ("

@@ -20,11 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from cep_core.events.arrays import arrow, numbers, repeated, valid
-from cep_core.events.names import same_name
-from cep_core.plan import Reading
-from pipelines.errors import OtherwiseWrittenError
-from pipelines.spark.jvm import DELTA_LOG, java_class
+from trendlake.cep_core.events.arrays import arrow, numbers, repeated, valid
+from trendlake.cep_core.events.names import same_name
+from trendlake.cep_core.plan import Reading
+from trendlake.pipelines.errors import OtherwiseWrittenError
+from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
 
 Batches = Iterator[pa.RecordBatch]
 Part = tuple[str, int, int]

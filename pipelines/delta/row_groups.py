@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.parquet import FileMetaData, ParquetFile
 
-from pipelines.delta.log_cache import Stamp, stamp
-from pipelines.delta.parquet_scan import from_old_calendar
-from pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.delta.log_cache import Stamp, stamp
+from trendlake.pipelines.delta.parquet_scan import from_old_calendar
+from trendlake.pipelines.errors import LocalUnsupportedError
 
 COLUMNS = 65_536
 """Columns of files whose bounds are held."""

@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.delta.local_log import commit_actions, folder_on_disk, local_errors, opened
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import exists, latest_version, on_disk, read_at
-from pipelines.errors import LocalUnsupportedError
-from pipelines.spark.jvm import DELTA_LOG, java_class
+from trendlake.pipelines.delta.local_log import commit_actions, folder_on_disk, local_errors, opened
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import exists, latest_version, on_disk, read_at
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
 
 COMMIT_INFO = '"commitInfo"'
 

@@ -26,14 +26,14 @@ from delta.tables import DeltaTable, DeltaTableBuilder
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.delta.log_cache import newest_commit
-from pipelines.errors import BusyTableError, NotOursError, SourceMissingError
-from pipelines.project.lineage_settings import Lineage
-from pipelines.project.paths import PUBLISHED, Project, upstream
-from pipelines.project.profile import Profile
-from pipelines.project.table_names import QUARANTINE, shared_table
-from pipelines.spark.jvm import java_class
-from pipelines.spark.on_demand import SessionOnDemand
+from trendlake.pipelines.delta.log_cache import newest_commit
+from trendlake.pipelines.errors import BusyTableError, NotOursError, SourceMissingError
+from trendlake.pipelines.project.lineage_settings import Lineage
+from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.project.table_names import QUARANTINE, shared_table
+from trendlake.pipelines.spark.jvm import java_class
+from trendlake.pipelines.spark.on_demand import SessionOnDemand
 
 
 class OvertakenError(Exception):

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cep_core import AnyPlan
-from cep_core.events.schema import EventSchema
-from cep_core.events.windows import Windows
-from cep_core.plan import Reading
-from pipelines.execute.shard_plan import Cut
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.plan import Reading
+from trendlake.pipelines.execute.shard_plan import Cut
 
 PARTS_OF_TIME = 1_000
 """Windows of a channel whose plans have windows of different kinds, at most: time is cut no finer."""

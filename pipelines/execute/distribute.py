@@ -15,15 +15,15 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
-from cep_core.events.arrays import arrow
-from cep_core.events.windows import moment
-from cep_core.plan import Reading
-from pipelines.delta.parquet_scan import Files
-from pipelines.errors import ShardTooLargeError
-from pipelines.execute.pack import BLOCK_ROWS, PARTITION, SCHEMA, blocks, encoded, packer, typed
-from pipelines.execute.shard_assignment import place, shared_partition
-from pipelines.execute.shard_plan import Cut, Part, copies, few, first
-from pipelines.spark.columns import column
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.windows import moment
+from trendlake.cep_core.plan import Reading
+from trendlake.pipelines.delta.parquet_scan import Files
+from trendlake.pipelines.errors import ShardTooLargeError
+from trendlake.pipelines.execute.pack import BLOCK_ROWS, PARTITION, SCHEMA, blocks, encoded, packer, typed
+from trendlake.pipelines.execute.shard_assignment import place, shared_partition
+from trendlake.pipelines.execute.shard_plan import Cut, Part, copies, few, first
+from trendlake.pipelines.spark.columns import column
 
 Batches = Iterator[pa.RecordBatch]
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import UInt64s
-from cep_core.events.arrays import numbers, valid
-from cep_core.events.normalise import normalise
-from pipelines.execute.kernels.hashes import fold, text_hashes
+from trendlake.cep_core.events.array_types import UInt64s
+from trendlake.cep_core.events.arrays import numbers, valid
+from trendlake.cep_core.events.normalise import normalise
+from trendlake.pipelines.execute.kernels.hashes import fold, text_hashes
 
 _START = np.uint64(0x243F6A8885A308D3)
 _NULL = np.uint64(0x13198A2E03707344)

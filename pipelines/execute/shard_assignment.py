@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Int32s, Int64s
-from cep_core.events.arrays import numbers, valid
-from cep_core.events.normalise import normalise
-from cep_core.events.windows import Windows
-from cep_core.plan import Reading
-from pipelines.execute.hashing import row_hashes
-from pipelines.execute.kernels.hashes import fold
-from pipelines.execute.shard_plan import Cut
+from trendlake.cep_core.events.array_types import Int32s, Int64s
+from trendlake.cep_core.events.arrays import numbers, valid
+from trendlake.cep_core.events.normalise import normalise
+from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.plan import Reading
+from trendlake.pipelines.execute.hashing import row_hashes
+from trendlake.pipelines.execute.kernels.hashes import fold
+from trendlake.pipelines.execute.shard_plan import Cut
 
 
 @dataclass(frozen=True)

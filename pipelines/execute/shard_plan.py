@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cep_core.plan import Reading
+from trendlake.cep_core.plan import Reading
 
 TASKS_PER_CORE = 3
 MIN_ROWS = 50_000

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from cep_core import AnyPlan, run_plans
-from cep_core.errors import EngineFailureError, TrendlakeError
-from cep_core.plan import Reading
-from pipelines.errors import ShardTooLargeError
-from pipelines.execute.channel import Channel, Member
-from pipelines.execute.pack import PARTITION, keep_imports, unpacked
-from pipelines.execute.shard_plan import Cut, Part
+from trendlake.cep_core import AnyPlan, run_plans
+from trendlake.cep_core.errors import EngineFailureError, TrendlakeError
+from trendlake.cep_core.plan import Reading
+from trendlake.pipelines.errors import ShardTooLargeError
+from trendlake.pipelines.execute.channel import Channel, Member
+from trendlake.pipelines.execute.pack import PARTITION, keep_imports, unpacked
+from trendlake.pipelines.execute.shard_plan import Cut, Part
 
 Batches = Iterator[pa.RecordBatch]
 Answers = Iterator[tuple[int, pa.Table | TrendlakeError]]

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pipelines.generate.closes import closes
-from pipelines.generate.cluster import cluster
-from pipelines.generate.feeds import feeds
-from pipelines.generate.linear_road import linear_road
-from pipelines.generate.posts import posts
-from pipelines.generate.quotes import quotes
-from pipelines.generate.retail import retail
-from pipelines.generate.rumor import rumor
-from pipelines.generate.shipments import shipments
-from pipelines.generate.stock import stock
+from trendlake.pipelines.generate.closes import closes
+from trendlake.pipelines.generate.cluster import cluster
+from trendlake.pipelines.generate.feeds import feeds
+from trendlake.pipelines.generate.linear_road import linear_road
+from trendlake.pipelines.generate.posts import posts
+from trendlake.pipelines.generate.quotes import quotes
+from trendlake.pipelines.generate.retail import retail
+from trendlake.pipelines.generate.rumor import rumor
+from trendlake.pipelines.generate.shipments import shipments
+from trendlake.pipelines.generate.stock import stock
 
 __all__ = [
     "START_US",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pipelines.generate.columns import TIME, event_ids, named
+from trendlake.pipelines.generate.columns import TIME, event_ids, named
 
 COMPANIES = 24
 STEP = 0.02

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.generate.columns import arrivals, event_ids, event_times, named, run_starts
+from trendlake.pipelines.generate.columns import arrivals, event_ids, event_times, named, run_starts
 
 MAPPERS = JOBS = 11
 RUN_SECONDS = 20.0

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.generate.columns import arrivals, event_ids, event_times
+from trendlake.pipelines.generate.columns import arrivals, event_ids, event_times
 
 CHANNELS = 418
 TITLES = 100_000

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.generate.columns import event_ids, event_times, named
+from trendlake.pipelines.generate.columns import event_ids, event_times, named
 
 SEGMENTS = 100
 FEET = 5_280

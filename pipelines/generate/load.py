@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.generate import Stream
+from trendlake.pipelines.generate import Stream
 
 DELIVERY = 500_000
 """Rows of one commit."""

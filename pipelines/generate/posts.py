@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pipelines.generate.columns import TIME, arrivals, event_ids, event_times, named
+from trendlake.pipelines.generate.columns import TIME, arrivals, event_ids, event_times, named
 
 SITES = 20
 RUMORS = 0.05

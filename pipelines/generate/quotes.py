@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pipelines.generate.columns import arrivals, event_ids, event_times, named, run_starts
+from trendlake.pipelines.generate.columns import arrivals, event_ids, event_times, named, run_starts
 
 SYMBOLS = 10
 LOW, HIGH = 4_000, 16_000

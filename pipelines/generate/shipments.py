@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.generate.columns import arrivals, event_ids, event_times, named
+from trendlake.pipelines.generate.columns import arrivals, event_ids, event_times, named
 
 LEVELS = ("farm", "plant", "depot", "shop")
 """Goods go from one level to the next."""

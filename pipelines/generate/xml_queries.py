@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.schema import TIME_TYPE
+from trendlake.cep_core.events.schema import TIME_TYPE
 
 LEAVES = ("item_url", "channel_url", "title", "timestamp", "description")
 """The elements of a feed item (`feeds`)."""

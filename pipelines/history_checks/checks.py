@@ -16,22 +16,22 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from cep_core.events.windows import clock_text, moment
-from cep_core.patterns.expectations import ExpectationModel, shown
-from pipelines.check import Check
-from pipelines.delta.tables import read_at
-from pipelines.error_text import plural
-from pipelines.errors import ChecksFailedError
-from pipelines.history_checks.evaluate import Judged, Stretch, judged_of
-from pipelines.history_checks.read import cells, group_outcomes, groups_of, missing_of
-from pipelines.results.coverage import slice_of
-from pipelines.results.ledger import Ledger, read_ledger
-from pipelines.results.staging import staged_folder
-from pipelines.results.windows import MOST, fewer, united
-from pipelines.runs.consistency import last_ready, ready
-from pipelines.runs.run import Run
-from pipelines.spark.columns import column
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import clock_text, moment
+from trendlake.cep_core.patterns.expectations import ExpectationModel, shown
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import ChecksFailedError
+from trendlake.pipelines.history_checks.evaluate import Judged, Stretch, judged_of
+from trendlake.pipelines.history_checks.read import cells, group_outcomes, groups_of, missing_of
+from trendlake.pipelines.results.coverage import slice_of
+from trendlake.pipelines.results.ledger import Ledger, read_ledger
+from trendlake.pipelines.results.staging import staged_folder
+from trendlake.pipelines.results.windows import MOST, fewer, united
+from trendlake.pipelines.runs.consistency import last_ready, ready
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.columns import column
 
 SHOWN = 10
 """Groups in windows that a check names; the others are counted."""

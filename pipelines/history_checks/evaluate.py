@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from cep_core.patterns.expectations import ExpectationModel
+from trendlake.cep_core.patterns.expectations import ExpectationModel
 
 Stretch = tuple[int, int]
 """Windows from the first to the last of two."""

@@ -13,13 +13,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan, Pattern
-from cep_core.events.schema import COUNT_TYPE
-from cep_core.patterns.expectations import ROWS, ExpectationModel
-from pipelines.contracts.results import LOG10
-from pipelines.history_checks.evaluate import ZERO, Judged, Number, Outcome, Row, judge
-from pipelines.results.windows import row_window
-from pipelines.spark.columns import column
+from trendlake.cep_core import AnyPlan, Pattern
+from trendlake.cep_core.events.schema import COUNT_TYPE
+from trendlake.cep_core.patterns.expectations import ROWS, ExpectationModel
+from trendlake.pipelines.contracts.results import LOG10
+from trendlake.pipelines.history_checks.evaluate import ZERO, Judged, Number, Outcome, Row, judge
+from trendlake.pipelines.results.windows import row_window
+from trendlake.pipelines.spark.columns import column
 
 GROUP, WINDOW, VALUE, BEYOND = "group", "window", "value", "log10"
 OUTCOMES = pa.schema(

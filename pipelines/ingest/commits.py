@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import Contract
-from pipelines.delta.commits import Commit, find_commit
-from pipelines.delta.local_commit import GROUP_BYTES
-from pipelines.delta.tables import OvertakenError
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta.commits import Commit, find_commit
+from trendlake.pipelines.delta.local_commit import GROUP_BYTES
+from trendlake.pipelines.delta.tables import OvertakenError
 
 COMPRESSED = 8
 """How many times as long documents are about as what becomes of them: Parquet's writer in Java counts that."""

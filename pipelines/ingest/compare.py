@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.events.arrays import arrow, numbers
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import unique_rules
-from pipelines.error_text import plural
-from pipelines.errors import DeliveryError
-from pipelines.rules.unique import exact_codes, sequence_ranks, standing
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import unique_rules
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import DeliveryError
+from trendlake.pipelines.rules.unique import exact_codes, sequence_ranks, standing
 
 Good = Callable[[pa.Table], Bools]
 """Says which rows of a table keep the contract's rules of single rows."""

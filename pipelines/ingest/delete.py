@@ -14,31 +14,31 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.errors import Place, TextError, TrendlakeError
-from cep_core.events.schema import family
-from cep_core.expressions.advice import Advice, Adviser
-from cep_core.expressions.types import infer
-from cep_core.language.syntax import Attribute
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.row_conditions import parse_row_condition
-from pipelines.contracts.rules import Rule
-from pipelines.delta.commits import commit_token
-from pipelines.delta.table_versions import table_id
-from pipelines.delta.tables import Warehouse, exists, latest_version, read_at, with_retries
-from pipelines.error_text import plural
-from pipelines.errors import DeliveryError, LocalUnsupportedError, ProjectError
-from pipelines.ingest.commits import own_commit, writing_session
-from pipelines.ingest.compare import key_of, keys_in_words
-from pipelines.ingest.existing_rows import rows_sharing
-from pipelines.ingest.readers.files import read_file
-from pipelines.ingest.write_here import Target, delete_here
-from pipelines.quality import quarantine as q
-from pipelines.rules.unique import exact_codes
-from pipelines.runs.basis import Basis
-from pipelines.runs.record import recorded
-from pipelines.runs.stage import Record
-from pipelines.spark.frames import frame_of
-from pipelines.spark.identifiers import quoted
+from trendlake.cep_core.errors import Place, TextError, TrendlakeError
+from trendlake.cep_core.events.schema import family
+from trendlake.cep_core.expressions.advice import Advice, Adviser
+from trendlake.cep_core.expressions.types import infer
+from trendlake.cep_core.language.syntax import Attribute
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.row_conditions import parse_row_condition
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.delta.commits import commit_token
+from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version, read_at, with_retries
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import DeliveryError, LocalUnsupportedError, ProjectError
+from trendlake.pipelines.ingest.commits import own_commit, writing_session
+from trendlake.pipelines.ingest.compare import key_of, keys_in_words
+from trendlake.pipelines.ingest.existing_rows import rows_sharing
+from trendlake.pipelines.ingest.readers.files import read_file
+from trendlake.pipelines.ingest.write_here import Target, delete_here
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.rules.unique import exact_codes
+from trendlake.pipelines.runs.basis import Basis
+from trendlake.pipelines.runs.record import recorded
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.frames import frame_of
+from trendlake.pipelines.spark.identifiers import quoted
 
 
 @dataclass(frozen=True)

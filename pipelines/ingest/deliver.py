@@ -22,34 +22,34 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.events.arrays import arrow, repeated
-from cep_core.events.names import same_name
-from pipelines.contracts.column_names import name_fault, usable_name
-from pipelines.contracts.contract import Contract
-from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.table_versions import schema_of, table_id
-from pipelines.delta.tables import FED, Warehouse, create, exists, latest_version, with_retries
-from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
-from pipelines.ingest.commits import own_commit, writing_session
-from pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
-from pipelines.ingest.existing_rows import rows_sharing
-from pipelines.ingest.small_files import put_together
-from pipelines.ingest.stored_ids import refuse_other_ids
-from pipelines.ingest.typed_rows import typed, typed_table
-from pipelines.ingest.write_by_spark import append_by_spark, write_by_spark
-from pipelines.ingest.write_here import Target, append_here, merge_here
-from pipelines.project.profile import Limits
-from pipelines.quality import quarantine as q
-from pipelines.quality.quarantine import check_columns
-from pipelines.quality.quarantine_counts import Broken
-from pipelines.rules.split import split_alone
-from pipelines.runs.basis import Basis
-from pipelines.runs.record import recorded
-from pipelines.runs.road import Road, Roads
-from pipelines.runs.stage import Record
-from pipelines.spark.columns import column
-from pipelines.spark.frames import frame_of
+from trendlake.cep_core.events.arrays import arrow, repeated
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.contracts.column_names import name_fault, usable_name
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.table_versions import schema_of, table_id
+from trendlake.pipelines.delta.tables import FED, Warehouse, create, exists, latest_version, with_retries
+from trendlake.pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
+from trendlake.pipelines.ingest.commits import own_commit, writing_session
+from trendlake.pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
+from trendlake.pipelines.ingest.existing_rows import rows_sharing
+from trendlake.pipelines.ingest.small_files import put_together
+from trendlake.pipelines.ingest.stored_ids import refuse_other_ids
+from trendlake.pipelines.ingest.typed_rows import typed, typed_table
+from trendlake.pipelines.ingest.write_by_spark import append_by_spark, write_by_spark
+from trendlake.pipelines.ingest.write_here import Target, append_here, merge_here
+from trendlake.pipelines.project.profile import Limits
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.quarantine import check_columns
+from trendlake.pipelines.quality.quarantine_counts import Broken
+from trendlake.pipelines.rules.split import split_alone
+from trendlake.pipelines.runs.basis import Basis
+from trendlake.pipelines.runs.record import recorded
+from trendlake.pipelines.runs.road import Road, Roads
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.frames import frame_of
 
 BY_ROWS = Roads(Limits())
 

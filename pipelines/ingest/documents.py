@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.contracts.contract import Contract
-from pipelines.error_text import plural
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.files import feed_of
-from pipelines.ingest.readers.xml_files import check_paths, read_documents, xml_files
-from pipelines.ingest.readers.xml_names import is_xml
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers.files import feed_of
+from trendlake.pipelines.ingest.readers.xml_files import check_paths, read_documents, xml_files
+from trendlake.pipelines.ingest.readers.xml_names import is_xml
 
 MOST_BYTES = 64 << 20
 """Bytes of a delivery, more or less."""

@@ -18,16 +18,16 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from cep_core.events.arrays import arrow
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import read_at
-from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.uniqueness import KEY
-from pipelines.rules.unique import exact_codes
-from pipelines.spark.columns import column
-from pipelines.spark.frames import frame_of
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.quality.uniqueness import KEY
+from trendlake.pipelines.rules.unique import exact_codes
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.frames import frame_of
 
 
 def rows_sharing(

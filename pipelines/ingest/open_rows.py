@@ -17,20 +17,20 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.events.arrays import arrow
-from pipelines.contracts.column_names import ID, RUNS, SINCE
-from pipelines.contracts.contract import Contract
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import Warehouse, exists, read_at
-from pipelines.errors import LocalUnsupportedError
-from pipelines.ingest.row_ids import row_id_column, row_ids
-from pipelines.quality import quarantine as q
-from pipelines.quality.quarantine import check_columns
-from pipelines.quality.uniqueness import BROKEN
-from pipelines.rules.split import split
-from pipelines.spark.columns import column
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.pipelines.contracts.column_names import ID, RUNS, SINCE
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import Warehouse, exists, read_at
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.ingest.row_ids import row_id_column, row_ids
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.quarantine import check_columns
+from trendlake.pipelines.quality.uniqueness import BROKEN
+from trendlake.pipelines.rules.split import split
+from trendlake.pipelines.spark.columns import column
 
 OLD = "__trendlake_old_"
 

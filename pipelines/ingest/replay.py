@@ -26,30 +26,30 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.events.arrays import arrow
-from pipelines.contracts.column_names import ID
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import unique_rules
-from pipelines.delta.commits import commit_token, find_commit
-from pipelines.delta.table_versions import table_id
-from pipelines.delta.tables import OvertakenError, Warehouse, exists, latest_version, with_retries
-from pipelines.error_text import plural
-from pipelines.errors import LocalUnsupportedError, RepairError
-from pipelines.ingest.commits import writing_session
-from pipelines.ingest.existing_rows import rows_sharing
-from pipelines.ingest.open_rows import open_rows
-from pipelines.ingest.readers.files import read_file
-from pipelines.ingest.row_ids import former_row_ids, with_row_ids
-from pipelines.ingest.stored_ids import refuse_other_ids
-from pipelines.ingest.typed_rows import typed_table
-from pipelines.ingest.write_here import Target, merge_here
-from pipelines.rules.split import split, split_alone
-from pipelines.rules.unique import exact_codes
-from pipelines.runs.basis import Basis
-from pipelines.runs.record import recorded
-from pipelines.runs.stage import Record
-from pipelines.spark.frames import frame_of
-from pipelines.spark.identifiers import quoted
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.pipelines.contracts.column_names import ID
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import unique_rules
+from trendlake.pipelines.delta.commits import commit_token, find_commit
+from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.delta.tables import OvertakenError, Warehouse, exists, latest_version, with_retries
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import LocalUnsupportedError, RepairError
+from trendlake.pipelines.ingest.commits import writing_session
+from trendlake.pipelines.ingest.existing_rows import rows_sharing
+from trendlake.pipelines.ingest.open_rows import open_rows
+from trendlake.pipelines.ingest.readers.files import read_file
+from trendlake.pipelines.ingest.row_ids import former_row_ids, with_row_ids
+from trendlake.pipelines.ingest.stored_ids import refuse_other_ids
+from trendlake.pipelines.ingest.typed_rows import typed_table
+from trendlake.pipelines.ingest.write_here import Target, merge_here
+from trendlake.pipelines.rules.split import split, split_alone
+from trendlake.pipelines.rules.unique import exact_codes
+from trendlake.pipelines.runs.basis import Basis
+from trendlake.pipelines.runs.record import recorded
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.frames import frame_of
+from trendlake.pipelines.spark.identifiers import quoted
 
 REPLACES = "__trendlake_replaces"
 TOLD = 10

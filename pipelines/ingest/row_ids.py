@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql.types import StringType
 
-from cep_core.events.array_types import AnyArray, Int64s
-from cep_core.events.arrays import numbers, valid
-from cep_core.events.normalise import canonical
-from pipelines.contracts.column_names import ID
-from pipelines.spark.arrow_functions import of_rows
-from pipelines.spark.columns import column
+from trendlake.cep_core.events.array_types import AnyArray, Int64s
+from trendlake.cep_core.events.arrays import numbers, valid
+from trendlake.cep_core.events.normalise import canonical
+from trendlake.pipelines.contracts.column_names import ID
+from trendlake.pipelines.spark.arrow_functions import of_rows
+from trendlake.pipelines.spark.columns import column
 
 
 def with_row_ids(rows: pa.Table, names: Sequence[str]) -> pa.Table:

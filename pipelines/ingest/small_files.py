@@ -11,14 +11,14 @@ from contextlib import suppress
 
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import Contract
-from pipelines.delta import limits, local_commit, row_groups
-from pipelines.delta.commits import commit_token
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import CONFLICTS, latest_version
-from pipelines.errors import LocalUnsupportedError
-from pipelines.ingest.commits import LINE, writing_session
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta import limits, local_commit, row_groups
+from trendlake.pipelines.delta.commits import commit_token
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.tables import CONFLICTS, latest_version
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.ingest.commits import LINE, writing_session
 
 MANY = 64
 """So many small files become one: few enough to be read in the time of a delivery."""

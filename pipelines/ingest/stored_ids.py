@@ -9,12 +9,12 @@ from __future__ import annotations
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import Contract
-from pipelines.delta.tables import read_at
-from pipelines.errors import SourceSchemaError
-from pipelines.ingest.readers.event_ids import event_ids
-from pipelines.ingest.readers.files import made_id
-from pipelines.spark.columns import column
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.errors import SourceSchemaError
+from trendlake.pipelines.ingest.readers.event_ids import event_ids
+from trendlake.pipelines.ingest.readers.files import made_id
+from trendlake.pipelines.spark.columns import column
 
 ROWS = 1_000
 """So many rows are looked at: ids of other columns differ in all rows, or nearly all."""

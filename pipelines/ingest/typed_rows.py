@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.contracts.contract import Contract
-from pipelines.ingest.readers.files import arrow_type
-from pipelines.spark.columns import column
-from pipelines.spark.frames import frame_of
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.ingest.readers.files import arrow_type
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.frames import frame_of
 
 
 def typed(frame: DataFrame, contract: Contract) -> DataFrame:

@@ -11,13 +11,13 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.events.arrays import repeated
-from pipelines.contracts.contract import Contract
-from pipelines.delta import limits
-from pipelines.ingest.compare import Compared
-from pipelines.ingest.typed_rows import typed
-from pipelines.spark.frames import frame_of
-from pipelines.spark.identifiers import quoted
+from trendlake.cep_core.events.arrays import repeated
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.ingest.compare import Compared
+from trendlake.pipelines.ingest.typed_rows import typed
+from trendlake.pipelines.spark.frames import frame_of
+from trendlake.pipelines.spark.identifiers import quoted
 
 REPLACES = "__trendlake_replaces"
 """Column of what is merged: whether the row replaces the row of its key, or is new."""

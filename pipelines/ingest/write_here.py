@@ -16,17 +16,17 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.events.arrays import arrow, repeated
-from cep_core.events.names import same_name
-from pipelines.contracts.contract import Contract
-from pipelines.delta import limits, local_commit, row_groups
-from pipelines.delta.local_log import Action, local_errors
-from pipelines.delta.local_reader import CHANGE, TableHere, table_here
-from pipelines.delta.tables import OvertakenError
-from pipelines.errors import LocalUnsupportedError
-from pipelines.ingest.commits import LINE
-from pipelines.rules.unique import exact_codes
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.arrays import arrow, repeated
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta import limits, local_commit, row_groups
+from trendlake.pipelines.delta.local_log import Action, local_errors
+from trendlake.pipelines.delta.local_reader import CHANGE, TableHere, table_here
+from trendlake.pipelines.delta.tables import OvertakenError
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.ingest.commits import LINE
+from trendlake.pipelines.rules.unique import exact_codes
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cep_core import Pattern
-from cep_core.errors import BadValueError
+from trendlake.cep_core import Pattern
+from trendlake.cep_core.errors import BadValueError
 
 LONGEST = 200
 """Characters of a batch's name, which is part of a DAG's id (250 in Airflow, with what stands before and after it), of

@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from cep_core import Pattern
-from cep_core.errors import BadValueError
-from pipelines.project.batches import Batch, batches_of
-from pipelines.project.paths import upstream
+from trendlake.cep_core import Pattern
+from trendlake.cep_core.errors import BadValueError
+from trendlake.pipelines.project.batches import Batch, batches_of
+from trendlake.pipelines.project.paths import upstream
 
 REVISION = "_revise"
 BATCH, INGESTION = "batch_", "ingest_"

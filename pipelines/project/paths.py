@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
 
-from cep_core.errors import did_you_mean, readable
-from pipelines.errors import ProjectError
+from trendlake.cep_core.errors import did_you_mean, readable
+from trendlake.pipelines.errors import ProjectError
 
 TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 """The name of a table: that of its folder in the warehouse, and of the table in patterns."""
@@ -182,9 +182,9 @@ def _entries(folder: Path) -> Iterator[Path]:
 @lru_cache(maxsize=10_000)
 def _renamed_from(path: Path, _changed_at: int, _size: int) -> str | None:
     """The value of `renamed_from` in the pattern file, as of its last change."""
-    from cep_core.errors import TrendlakeError
-    from cep_core.yaml.limits import MAX_FILE
-    from cep_core.yaml.source import read_yaml
+    from trendlake.cep_core.errors import TrendlakeError
+    from trendlake.cep_core.yaml.limits import MAX_FILE
+    from trendlake.cep_core.yaml.source import read_yaml
 
     try:
         with path.open("rb") as file:

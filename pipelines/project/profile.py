@@ -11,12 +11,19 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from cep_core.errors import BadValueError, FileUnreadableError, Place, UnknownKeyError, YamlSyntaxError, did_you_mean
-from cep_core.yaml.source import plain, read_yaml
-from pipelines.errors import ProfileError
-from pipelines.project.lineage_settings import File, Http, Lineage
-from pipelines.project.paths import TABLE_NAME, Project
-from pipelines.redaction import HIDDEN, is_secret, keep_secret, redacted
+from trendlake.cep_core.errors import (
+    BadValueError,
+    FileUnreadableError,
+    Place,
+    UnknownKeyError,
+    YamlSyntaxError,
+    did_you_mean,
+)
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.pipelines.errors import ProfileError
+from trendlake.pipelines.project.lineage_settings import File, Http, Lineage
+from trendlake.pipelines.project.paths import TABLE_NAME, Project
+from trendlake.pipelines.redaction import HIDDEN, is_secret, keep_secret, redacted
 
 SPARK_POOL = "spark"
 """Airflow's pool of all tasks that are Spark applications; set-up gives it as many slots as `limits.steps` says."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cep_core import Pattern, PatternErrors
-from cep_core.errors import BadValueError
-from pipelines.project.paths import Project
+from trendlake.cep_core import Pattern, PatternErrors
+from trendlake.cep_core.errors import BadValueError
+from trendlake.pipelines.project.paths import Project
 
 
 def refuse_bad_rename(project: Project, pattern: Pattern, file: Path) -> None:

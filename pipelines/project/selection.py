@@ -12,12 +12,12 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from cep_core import Pattern, PatternErrors
-from cep_core.errors import did_you_mean
-from cep_core.load import read_pattern
-from pipelines.errors import CycleError, ProjectError
-from pipelines.project.batches import batch_of, differences
-from pipelines.project.paths import Project, upstream
+from trendlake.cep_core import Pattern, PatternErrors
+from trendlake.cep_core.errors import did_you_mean
+from trendlake.cep_core.load import read_pattern
+from trendlake.pipelines.errors import CycleError, ProjectError
+from trendlake.pipelines.project.batches import batch_of, differences
+from trendlake.pipelines.project.paths import Project, upstream
 
 KEYS: Mapping[str, Callable[[Pattern], Sequence[str]]] = {
     "kind": lambda pattern: (pattern.kind,),

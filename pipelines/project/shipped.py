@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 CLONE = Path(__file__).resolve().parents[2]
-INSTALLED = Path(str(files("pipelines"))) / "shipped_files"
+INSTALLED = Path(str(files("trendlake.pipelines"))) / "shipped_files"
 
 
 def is_installed() -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipelines.errors import UnsafeStoreError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
+from trendlake.pipelines.errors import UnsafeStoreError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
 
 SAFE = frozenset({"file", "hdfs", "abfs", "abfss", "wasb", "wasbs", "gs"})
 """Schemes for which the log store that Delta takes, or ours for a local disk, creates an entry of the log or refuses,

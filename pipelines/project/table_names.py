@@ -6,8 +6,8 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from pipelines.errors import ProjectError
-from pipelines.project.paths import EXTENSION, TEMPLATES
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.project.paths import EXTENSION, TEMPLATES
 
 QUARANTINE = "_quarantine"
 

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import AnyArray, Int64s, UInt64s
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere
+from trendlake.cep_core.events.array_types import AnyArray, Int64s, UInt64s
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere
 
 Segment = tuple[UInt64s, AnyArray]
 DEAD = 0.5
@@ -30,7 +30,7 @@ DEAD = 0.5
 
 def hashes_of(rows: pa.Table, columns: Sequence[str]) -> UInt64s:
     """uint64: the hash of each row's key, the same in every process."""
-    from pipelines.execute.hashing import row_hashes  # compiled code, which few runs need here
+    from trendlake.pipelines.execute.hashing import row_hashes  # compiled code, which few runs need here
 
     return row_hashes([rows.column(name).combine_chunks() for name in columns], rows.num_rows)
 

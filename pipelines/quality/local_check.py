@@ -14,21 +14,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import arrow, numbers, valid
-from pipelines.check import Check
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import Rule, unique_rules
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, inside
-from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.key_index import hashes_of, occurrences
-from pipelines.quality.quarantine_counts import Broken
-from pipelines.rules.great_expectations import judge_truth_values
-from pipelines.rules.keep import keep
-from pipelines.rules.split import Split, split
-from pipelines.rules.unique import DIFFER, EQUAL, not_repeating
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import Rule, unique_rules
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, inside
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.quality.key_index import hashes_of, occurrences
+from trendlake.pipelines.quality.quarantine_counts import Broken
+from trendlake.pipelines.rules.great_expectations import judge_truth_values
+from trendlake.pipelines.rules.keep import keep
+from trendlake.pipelines.rules.split import Split, split
+from trendlake.pipelines.rules.unique import DIFFER, EQUAL, not_repeating
 
 
 @dataclass(frozen=True)

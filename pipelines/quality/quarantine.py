@@ -20,23 +20,23 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, BooleanType, DataType, IntegerType, StructType
 
-from cep_core.events.arrays import arrow
-from cep_core.events.names import same_name
-from pipelines.contracts.column_names import ADDED, OPEN
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import Limit, Rule, unique_rules
-from pipelines.delta import limits, local_commit
-from pipelines.delta.commits import has_transaction
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import OvertakenError
-from pipelines.errors import LocalUnsupportedError, SourceSchemaError
-from pipelines.quality.scan import scan
-from pipelines.quality.uniqueness import BROKEN, INSIDE, annotate_duplicates, entry
-from pipelines.rules.keep import columns_of, keep
-from pipelines.spark.arrow_functions import of_rows
-from pipelines.spark.columns import column
-from pipelines.spark.frames import frame_of
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.contracts.column_names import ADDED, OPEN
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import Limit, Rule, unique_rules
+from trendlake.pipelines.delta import limits, local_commit
+from trendlake.pipelines.delta.commits import has_transaction
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import OvertakenError
+from trendlake.pipelines.errors import LocalUnsupportedError, SourceSchemaError
+from trendlake.pipelines.quality.scan import scan
+from trendlake.pipelines.quality.uniqueness import BROKEN, INSIDE, annotate_duplicates, entry
+from trendlake.pipelines.rules.keep import columns_of, keep
+from trendlake.pipelines.spark.arrow_functions import of_rows
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.frames import frame_of
 
 
 def check_columns(schema: StructType, contract: Contract) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from pipelines.check import Check
-from pipelines.contracts.contract import Contract
-from pipelines.quality.uniqueness import BROKEN, counted_broken
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.quality.uniqueness import BROKEN, counted_broken
 
 SET_APART = "set_apart"
 """The check that says how many rows break the contract, and which rules."""

@@ -15,17 +15,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cep_core.events.array_types import AnyArray, Bools, Int64s, UInt64s
-from cep_core.events.arrays import arrow, numbers, valid
-from pipelines.check import Check
-from pipelines.contracts.rules import Rule
-from pipelines.delta.parquet_scan import Files
-from pipelines.quality.uniqueness import has_key as key_given
-from pipelines.rules.great_expectations import judge_counts
-from pipelines.rules.keep import columns_of, keep
-from pipelines.rules.unique import has_key
-from pipelines.spark.columns import column
-from pipelines.spark.worker_errors import told_by_workers
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s, UInt64s
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.delta.parquet_scan import Files
+from trendlake.pipelines.quality.uniqueness import has_key as key_given
+from trendlake.pipelines.rules.great_expectations import judge_counts
+from trendlake.pipelines.rules.keep import columns_of, keep
+from trendlake.pipelines.rules.unique import has_key
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.worker_errors import told_by_workers
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -203,7 +203,7 @@ class _Reader:
 
 
 def _hashes(batch: pa.RecordBatch, rule: Rule) -> UInt64s:
-    from pipelines.execute.hashing import row_hashes  # compiled code
+    from trendlake.pipelines.execute.hashing import row_hashes  # compiled code
 
     return row_hashes([batch.column(name) for name in rule.columns], batch.num_rows)
 

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from pipelines.contracts.rule_text import reason_of, repeat_reasons
-from pipelines.contracts.rules import Rule
-from pipelines.spark.columns import column
+from trendlake.pipelines.contracts.rule_text import reason_of, repeat_reasons
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.spark.columns import column
 
 BROKEN = "__trendlake_broken"
 """Column of an annotated table: the rules a row breaks, array of (rule, reason, tolerated); empty for a good row.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from cep_core.events.windows import moment
+from trendlake.cep_core.events.windows import moment
 
 MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 SECOND = 10**6

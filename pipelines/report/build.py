@@ -8,19 +8,19 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan, draw
-from cep_core.errors import NotSupportedError
-from pipelines.delta.tables import Warehouse, exists
-from pipelines.report import chart
-from pipelines.report.database import spill_folder
-from pipelines.report.facts import ReportFacts, RunFacts
-from pipelines.report.places import Places, write_whole
-from pipelines.report.read_pattern import read_pattern
-from pipelines.report.read_quarantine import read_quarantine
-from pipelines.report.read_run import read_run
-from pipelines.report.read_windows import read_results
-from pipelines.report.render import render
-from pipelines.report.view import page
+from trendlake.cep_core import AnyPlan, draw
+from trendlake.cep_core.errors import NotSupportedError
+from trendlake.pipelines.delta.tables import Warehouse, exists
+from trendlake.pipelines.report import chart
+from trendlake.pipelines.report.database import spill_folder
+from trendlake.pipelines.report.facts import ReportFacts, RunFacts
+from trendlake.pipelines.report.places import Places, write_whole
+from trendlake.pipelines.report.read_pattern import read_pattern
+from trendlake.pipelines.report.read_quarantine import read_quarantine
+from trendlake.pipelines.report.read_run import read_run
+from trendlake.pipelines.report.read_windows import read_results
+from trendlake.pipelines.report.render import render
+from trendlake.pipelines.report.view import page
 
 
 @dataclass(frozen=True)

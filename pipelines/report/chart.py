@@ -16,9 +16,9 @@ from typing import Any
 
 import vl_convert
 
-from pipelines.report.inline_svg import inline_svg
-from pipelines.report.palette import LIGHT
-from pipelines.report.picture import Picture
+from trendlake.pipelines.report.inline_svg import inline_svg
+from trendlake.pipelines.report.palette import LIGHT
+from trendlake.pipelines.report.picture import Picture
 
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 BAR_STEP = 30

@@ -27,15 +27,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import Warehouse
-from pipelines.errors import LocalUnsupportedError
-from pipelines.report.bins import MONDAY_MICROS, SECOND
-from pipelines.results.spark_order import texts_here
-from pipelines.spark.columns import column
-from pipelines.spark.frames import batches_of
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND
+from trendlake.pipelines.results.spark_order import texts_here
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.frames import batches_of
 
 ROWS_AT_ONCE = 10_000
 LARGEST = 10**38

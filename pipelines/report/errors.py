@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cep_core.errors import TrendlakeError
+from trendlake.cep_core.errors import TrendlakeError
 
 
 class RunNotFoundError(TrendlakeError):

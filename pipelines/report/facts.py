@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pipelines.report.amounts import Amount
-from pipelines.report.bins import apart
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.bins import apart
 
 GroupKey = tuple[str | None, ...]
 """The values of the group columns, as text, in their order; () when a pattern has none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from pipelines.report.palette import ROLE_OF
+from trendlake.pipelines.report.palette import ROLE_OF
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _ALLOWED = frozenset({"svg", "g", "path", "rect", "line", "text", "tspan", "circle", "defs", "clipPath"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from cep_core.patterns.model import PROVENANCE_COLUMNS
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
 
 LIFETIME, INTERVAL = ("lifetime_start", "lifetime_end"), ("start", "end")
 """The columns of times of a row that is a found pattern."""

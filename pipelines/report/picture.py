@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from cep_core.events.windows import shifted
-from pipelines.error_text import plural
-from pipelines.report.amounts import Amount, superscript, text
-from pipelines.report.bins import WEEK
-from pipelines.report.facts import Point, ResultFacts
-from pipelines.report.words import group_label, window_label
+from trendlake.cep_core.events.windows import shifted
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.report.amounts import Amount, superscript, text
+from trendlake.pipelines.report.bins import WEEK
+from trendlake.pipelines.report.facts import Point, ResultFacts
+from trendlake.pipelines.report.words import group_label, window_label
 
 LOG_FROM_DECADES = 3.0
 """Counts that differ by so many orders of magnitude go on a logarithmic axis,"""

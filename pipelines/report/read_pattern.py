@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from cep_core import load
-from cep_core.errors import YamlSyntaxError
-from cep_core.kinds import KINDS
-from cep_core.yaml.source import parse_yaml, plain
-from pipelines.project.paths import TABLE_NAME
-from pipelines.report.facts import PatternFacts
+from trendlake.cep_core import load
+from trendlake.cep_core.errors import YamlSyntaxError
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.yaml.source import parse_yaml, plain
+from trendlake.pipelines.project.paths import TABLE_NAME
+from trendlake.pipelines.report.facts import PatternFacts
 
 
 def read_pattern(file: Path) -> PatternFacts:

@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_type
 
-from pipelines.contracts.column_names import ADDED
-from pipelines.delta.tables import Warehouse, exists
-from pipelines.errors import LocalUnsupportedError
-from pipelines.report.database import Column, Database, Having, Stored, spill_folder
-from pipelines.report.facts import QuarantineFacts, ReasonFacts, RunFacts, SampleFacts
-from pipelines.results.spark_order import texts_here
-from pipelines.spark.frames import frame_of
+from trendlake.pipelines.contracts.column_names import ADDED
+from trendlake.pipelines.delta.tables import Warehouse, exists
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.report.database import Column, Database, Having, Stored, spill_folder
+from trendlake.pipelines.report.facts import QuarantineFacts, ReasonFacts, RunFacts, SampleFacts
+from trendlake.pipelines.results.spark_order import texts_here
+from trendlake.pipelines.spark.frames import frame_of
 
 REASONS_SHOWN = 12
 SAMPLES_SHOWN = 8

@@ -11,14 +11,14 @@ from typing import Any
 
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
-from cep_core.events.windows import moment
-from pipelines.report.amounts import Amount, amount_of
-from pipelines.report.bins import Unit, number_of, unit_of
-from pipelines.report.database import HALF, Column, Database, logarithm, stretch, summed
-from pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
-from pipelines.report.layout import Layout
-from pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
-from pipelines.report.tally import Tally
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.report.amounts import Amount, amount_of
+from trendlake.pipelines.report.bins import Unit, number_of, unit_of
+from trendlake.pipelines.report.database import HALF, Column, Database, logarithm, stretch, summed
+from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
+from trendlake.pipelines.report.tally import Tally
 
 NOUN = Measure("matches", True)
 

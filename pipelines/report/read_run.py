@@ -8,15 +8,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cep_core.events.windows import moment
-from pipelines.delta.tables import Warehouse
-from pipelines.errors import RecordDamagedError
-from pipelines.quality.quarantine_counts import SET_APART
-from pipelines.report.errors import RunNotFoundError
-from pipelines.report.facts import STAGES, CheckFacts, RunFacts, StageFacts
-from pipelines.runs.record import NUMBER, SCHEMA, pattern_records
-from pipelines.runs.road import road_of
-from pipelines.runs.stored_record import checks_in
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.errors import RecordDamagedError
+from trendlake.pipelines.quality.quarantine_counts import SET_APART
+from trendlake.pipelines.report.errors import RunNotFoundError
+from trendlake.pipelines.report.facts import STAGES, CheckFacts, RunFacts, StageFacts
+from trendlake.pipelines.runs.record import NUMBER, SCHEMA, pattern_records
+from trendlake.pipelines.runs.road import road_of
+from trendlake.pipelines.runs.stored_record import checks_in
 
 Facts = dict[str, Any]
 """A row of the run record, times in microseconds."""

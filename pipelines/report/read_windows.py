@@ -9,20 +9,20 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan
-from cep_core.events.windows import moment, shifted
-from cep_core.sharing.family import row_hash
-from pipelines.delta import limits
-from pipelines.report.amounts import Amount, amount_of
-from pipelines.report.database import WAS_THERE, Column, Database, During, Stored
-from pipelines.report.facts import PatternFacts, ResultFacts, RowResult, RunFacts, Window
-from pipelines.report.layout import Layout
-from pipelines.report.read_rows import Matches, Span, as_text, micros, read_counted, times_of
-from pipelines.report.shape import Shape
-from pipelines.report.summary import Columns, ResultRow, result_row, summarise
-from pipelines.report.words import length
-from pipelines.results.provenance import PLAN_HASH
-from pipelines.results.reuse import row_hashes
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import moment, shifted
+from trendlake.cep_core.sharing.family import row_hash
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.report.amounts import Amount, amount_of
+from trendlake.pipelines.report.database import WAS_THERE, Column, Database, During, Stored
+from trendlake.pipelines.report.facts import PatternFacts, ResultFacts, RowResult, RunFacts, Window
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.read_rows import Matches, Span, as_text, micros, read_counted, times_of
+from trendlake.pipelines.report.shape import Shape
+from trendlake.pipelines.report.summary import Columns, ResultRow, result_row, summarise
+from trendlake.pipelines.report.words import length
+from trendlake.pipelines.results.provenance import PLAN_HASH
+from trendlake.pipelines.results.reuse import row_hashes
 
 ENOUGH_WINDOWS = 24
 """An interval with as many windows makes a picture by itself; a shorter one is shown with what came before it."""

@@ -13,14 +13,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from cep_core.drawing import STYLE
-from pipelines.error_text import plural, several
-from pipelines.report.chart import NARROW, WIDE, svg
-from pipelines.report.palette import DARK, LIGHT, variables
-from pipelines.report.verdict import outcome, stage_name
-from pipelines.report.view import Page
-from pipelines.report.words import duration, stamp
-from pipelines.report.yaml_lines import yaml_lines
+from trendlake.cep_core.drawing import STYLE
+from trendlake.pipelines.error_text import plural, several
+from trendlake.pipelines.report.chart import NARROW, WIDE, svg
+from trendlake.pipelines.report.palette import DARK, LIGHT, variables
+from trendlake.pipelines.report.verdict import outcome, stage_name
+from trendlake.pipelines.report.view import Page
+from trendlake.pipelines.report.words import duration, stamp
+from trendlake.pipelines.report.yaml_lines import yaml_lines
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'"
@@ -67,7 +67,7 @@ def rendered(template: str, made_at: datetime, automaton: str = "", **facts: Any
 def _environment() -> Environment:
     """The templates, where each is compiled once in a process."""
     environment = Environment(
-        loader=PackageLoader("pipelines.report"),
+        loader=PackageLoader("trendlake.pipelines.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -96,7 +96,7 @@ def breakable(words: str) -> Markup:
 
 
 def _source(name: str) -> str:
-    return resources.files("pipelines.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return resources.files("trendlake.pipelines.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _sha256(script: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import types as st
 
-from cep_core.patterns.model import PROVENANCE_COLUMNS
-from pipelines.report.database import Column
-from pipelines.report.facts import Measure
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
+from trendlake.pipelines.report.database import Column
+from trendlake.pipelines.report.facts import Measure
 
 _SYSTEM = frozenset({"window_start", "window_end"}) | PROVENANCE_COLUMNS
 

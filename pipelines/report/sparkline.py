@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from pipelines.report.facts import Point, Window
+from trendlake.pipelines.report.facts import Point, Window
 
 WIDTH, HEIGHT, MARGIN = 120, 26, 3
 

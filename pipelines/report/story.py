@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from pipelines.error_text import plural
-from pipelines.report.amounts import percent, text
-from pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
-from pipelines.report.picture import Picture, picture
-from pipelines.report.tables import (
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.report.amounts import percent, text
+from trendlake.pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
+from trendlake.pipelines.report.picture import Picture, picture
+from trendlake.pipelines.report.tables import (
     GroupRow,
     LargestRow,
     WindowRow,
@@ -21,7 +21,7 @@ from pipelines.report.tables import (
     text_columns,
     window_rows,
 )
-from pipelines.report.words import duration, group_label, upper_first
+from trendlake.pipelines.report.words import duration, group_label, upper_first
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,19 @@ from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from pipelines.report.amounts import Amount
-from pipelines.report.bins import number_of, shared_point
-from pipelines.report.facts import GroupKey, GroupResult, Measure, Point, ResultFacts, RowResult, Window, WindowResult
-from pipelines.report.tally import Tally
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.bins import number_of, shared_point
+from trendlake.pipelines.report.facts import (
+    GroupKey,
+    GroupResult,
+    Measure,
+    Point,
+    ResultFacts,
+    RowResult,
+    Window,
+    WindowResult,
+)
+from trendlake.pipelines.report.tally import Tally
 
 GROUPS_RANKED = 10
 WINDOWS_RANKED = 10

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pipelines.error_text import plural
-from pipelines.report.amounts import Amount, digits, percent, share, text
-from pipelines.report.facts import ResultFacts, RowResult, Window
-from pipelines.report.sparkline import sparkline
-from pipelines.report.words import clock_range, group_label, moments_label, window_label
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.report.amounts import Amount, digits, percent, share, text
+from trendlake.pipelines.report.facts import ResultFacts, RowResult, Window
+from trendlake.pipelines.report.sparkline import sparkline
+from trendlake.pipelines.report.words import clock_range, group_label, moments_label, window_label
 
 FEWEST_FOR_SPARKS = 3
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from pipelines.report.amounts import Amount
-from pipelines.report.facts import GroupKey
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.facts import GroupKey
 
 
 class Tally:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pipelines.error_text import plural
-from pipelines.report.facts import CheckFacts, RunFacts
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.report.facts import CheckFacts, RunFacts
 
 NEEDED = ("check_source", "compute", "check_results", "publish")
 STAGE_NAMES = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.error_text import plural, several
-from pipelines.report.amounts import Amount, percent
-from pipelines.report.facts import PatternFacts, ReportFacts
-from pipelines.report.story import Story, begin_with, noun, tell
-from pipelines.report.tables import Number, number
-from pipelines.report.verdict import Verdict, verdict
-from pipelines.report.words import duration, interval_label, upper_first
+from trendlake.pipelines.error_text import plural, several
+from trendlake.pipelines.report.amounts import Amount, percent
+from trendlake.pipelines.report.facts import PatternFacts, ReportFacts
+from trendlake.pipelines.report.story import Story, begin_with, noun, tell
+from trendlake.pipelines.report.tables import Number, number
+from trendlake.pipelines.report.verdict import Verdict, verdict
+from trendlake.pipelines.report.words import duration, interval_label, upper_first
 
 LONGEST_HEADING = 72
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from pipelines.report.facts import GroupKey, Window
+from trendlake.pipelines.report.facts import GroupKey, Window
 
 NO_VALUE = "(no value)"
 

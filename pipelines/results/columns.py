@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cep_core import AnyPlan
+from trendlake.cep_core import AnyPlan
 
 
 def time_of(plan: AnyPlan) -> str:

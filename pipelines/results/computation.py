@@ -15,18 +15,18 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cep_core import run_plans
-from cep_core.errors import TrendlakeError
-from pipelines.delta.parquet_scan import Files
-from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
-from pipelines.execute.channel import Channel, Member, channels_of, joint
-from pipelines.execute.distribute import choose, distribute, folder_here
-from pipelines.execute.shard_plan import Cut, likely
-from pipelines.execute.worker import Answers, Work, answers_of, rows_of
-from pipelines.results.staging import Staged, leave_staged, write_staged
-from pipelines.runs.run import Run
-from pipelines.spark.session import quiet
-from pipelines.spark.worker_errors import told_by_workers
+from trendlake.cep_core import run_plans
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.delta.parquet_scan import Files
+from trendlake.pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
+from trendlake.pipelines.execute.channel import Channel, Member, channels_of, joint
+from trendlake.pipelines.execute.distribute import choose, distribute, folder_here
+from trendlake.pipelines.execute.shard_plan import Cut, likely
+from trendlake.pipelines.execute.worker import Answers, Work, answers_of, rows_of
+from trendlake.pipelines.results.staging import Staged, leave_staged, write_staged
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.session import quiet
+from trendlake.pipelines.spark.worker_errors import told_by_workers
 
 Outcomes = dict[int, Staged | Exception]
 """The staged rows of each run, by its number, or the error that prevented them."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from cep_core import AnyPlan
-from cep_core.events.windows import AGES
-from pipelines.results.notes import Grid, Note
-from pipelines.results.owned_rows import INTERVALS
-from pipelines.runs.code_versions import Version
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import AGES
+from trendlake.pipelines.results.notes import Grid, Note
+from trendlake.pipelines.results.owned_rows import INTERVALS
+from trendlake.pipelines.runs.code_versions import Version
 
 Part = TypeVar("Part")
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
-from cep_core import AnyPlan
-from pipelines.results.coverage import Claim, numbered_alike, slice_of, windows_of
-from pipelines.results.notes import Note
-from pipelines.results.owned_rows import other_intervals
-from pipelines.runs.code_versions import PUBLICATION
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.results.coverage import Claim, numbered_alike, slice_of, windows_of
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.owned_rows import other_intervals
+from trendlake.pipelines.runs.code_versions import PUBLICATION
 
 
 def with_faults(

@@ -16,20 +16,20 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from pipelines.delta import limits
-from pipelines.delta.commits import Commit, known_commits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import exists, read_at
-from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
-from pipelines.results.coverage import windows_of
-from pipelines.results.notes import Note
-from pipelines.results.provenance import PROVENANCE, identity
-from pipelines.results.read import Selection, conditions, mask
-from pipelines.results.spark_order import comparable
-from pipelines.spark.columns import column
-from pipelines.spark.identifiers import quoted
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import Commit, known_commits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.tables import exists, read_at
+from trendlake.pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
+from trendlake.pipelines.results.coverage import windows_of
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.provenance import PROVENANCE, identity
+from trendlake.pipelines.results.read import Selection, conditions, mask
+from trendlake.pipelines.results.spark_order import comparable
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.identifiers import quoted
 
 Change = tuple[int, str, dict[str, Any]]
 """A version of the results, what it did to a row (Delta's change type), and the row."""

@@ -12,22 +12,22 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from pipelines.check import Check
-from pipelines.delta import limits
-from pipelines.delta.commits import Commit, known_commits, next_number
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.table_versions import changes_rows, creation_time, table_id
-from pipelines.delta.tables import Warehouse, exists
-from pipelines.errors import LocalUnsupportedError, RecordDamagedError
-from pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
-from pipelines.results.earlier_forms import with_faults
-from pipelines.results.notes import Note
-from pipelines.results.owners import publishers, refuse_other_owner
-from pipelines.results.publication import columns_of
-from pipelines.results.row_versions import RowVersions, row_versions
-from pipelines.runs.record import NOTED
-from pipelines.runs.stored_record import name_of, note_in
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import Commit, known_commits, next_number
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.table_versions import changes_rows, creation_time, table_id
+from trendlake.pipelines.delta.tables import Warehouse, exists
+from trendlake.pipelines.errors import LocalUnsupportedError, RecordDamagedError
+from trendlake.pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
+from trendlake.pipelines.results.earlier_forms import with_faults
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.owners import publishers, refuse_other_owner
+from trendlake.pipelines.results.publication import columns_of
+from trendlake.pipelines.results.row_versions import RowVersions, row_versions
+from trendlake.pipelines.runs.record import NOTED
+from trendlake.pipelines.runs.stored_record import name_of, note_in
 
 COUNTS = ("rows_inserted", "rows_updated", "rows_out")
 LAYOUT = ("OPTIMIZE", "VACUUM START", "VACUUM END")

@@ -15,23 +15,23 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.patterns.parameters import Row
-from cep_core.sharing.family import FamilyPlan
-from pipelines.check import Check
-from pipelines.delta.tables import read_at
-from pipelines.error_text import plural
-from pipelines.results.ledger import Ledger
-from pipelines.results.notes import Note
-from pipelines.results.owned_rows import Place
-from pipelines.results.provenance import PLAN_HASH
-from pipelines.results.publication import conjunction
-from pipelines.results.reuse import MEMBERS, members_of, publications
-from pipelines.results.row_versions import stale_rows
-from pipelines.results.staging import Staged, read_staged, staged_folder
-from pipelines.results.windows import Pieces
-from pipelines.runs.run import Run
-from pipelines.spark.columns import column
-from pipelines.spark.frames import frame_of
+from trendlake.cep_core.patterns.parameters import Row
+from trendlake.cep_core.sharing.family import FamilyPlan
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.results.ledger import Ledger
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.owned_rows import Place
+from trendlake.pipelines.results.provenance import PLAN_HASH
+from trendlake.pipelines.results.publication import conjunction
+from trendlake.pipelines.results.reuse import MEMBERS, members_of, publications
+from trendlake.pipelines.results.row_versions import stale_rows
+from trendlake.pipelines.results.staging import Staged, read_staged, staged_folder
+from trendlake.pipelines.results.windows import Pieces
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.frames import frame_of
 
 WANTED = "__trendlake_"
 """How the columns begin that hold the members whose rows are looked for."""

@@ -8,14 +8,14 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from cep_core import load_pattern
-from pipelines.delta.commits import recent_commits
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import Warehouse, exists
-from pipelines.errors import LocalUnsupportedError, ProjectError
-from pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, upstream
-from pipelines.project.table_names import QUARANTINE
-from pipelines.results.owners import owner_of, publishers, results_tables, tables_in
+from trendlake.cep_core import load_pattern
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import Warehouse, exists
+from trendlake.pipelines.errors import LocalUnsupportedError, ProjectError
+from trendlake.pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, upstream
+from trendlake.pipelines.project.table_names import QUARANTINE
+from trendlake.pipelines.results.owners import owner_of, publishers, results_tables, tables_in
 
 SOURCES = "sources/"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cep_core.events.windows import BEGINNING
-from pipelines.results.ledger import Ledger
-from pipelines.runs.consistency import last_complete, oldest_good, watermark_of
-from pipelines.runs.intervals import interval_of
-from pipelines.runs.run import Run
+from trendlake.cep_core.events.windows import BEGINNING
+from trendlake.pipelines.results.ledger import Ledger
+from trendlake.pipelines.runs.consistency import last_complete, oldest_good, watermark_of
+from trendlake.pipelines.runs.intervals import interval_of
+from trendlake.pipelines.runs.run import Run
 
 
 @dataclass(frozen=True)

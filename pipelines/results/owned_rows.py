@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from cep_core.events.names import same_name
-from pipelines.delta.local_reader import TableHere, inside
-from pipelines.spark.identifiers import quoted
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.delta.local_reader import TableHere, inside
+from trendlake.pipelines.spark.identifiers import quoted
 
 
 class Interval(NamedTuple):

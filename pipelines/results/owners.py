@@ -11,11 +11,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipelines.delta.commits import Commit, recent_commits
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import Warehouse, exists, folder_of, on_disk
-from pipelines.errors import LocalUnsupportedError, ProjectError
-from pipelines.results.notes import Note
+from trendlake.pipelines.delta.commits import Commit, recent_commits
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import Warehouse, exists, folder_of, on_disk
+from trendlake.pipelines.errors import LocalUnsupportedError, ProjectError
+from trendlake.pipelines.results.notes import Note
 
 
 def publishers(commits: Sequence[Commit], table: str) -> list[str]:

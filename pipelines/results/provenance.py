@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cep_core import AnyPlan
-from cep_core.patterns.model import PROVENANCE_COLUMNS
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
 
 PLAN_HASH = "plan_hash"
 PROVENANCE = PROVENANCE_COLUMNS - {PLAN_HASH}

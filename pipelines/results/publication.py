@@ -18,18 +18,18 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from cep_core.events.names import same_name
-from pipelines.delta import local_commit
-from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
-from pipelines.delta.local_log import Action
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import FED, create, exists, with_retries
-from pipelines.errors import LocalUnsupportedError
-from pipelines.results.notes import Note
-from pipelines.results.owned_rows import OwnedRows
-from pipelines.results.provenance import PLAN_HASH, PROVENANCE
-from pipelines.runs.run import Run
-from pipelines.spark.identifiers import quoted
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.delta import local_commit
+from trendlake.pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
+from trendlake.pipelines.delta.local_log import Action
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.tables import FED, create, exists, with_retries
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.owned_rows import OwnedRows
+from trendlake.pipelines.results.provenance import PLAN_HASH, PROVENANCE
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.identifiers import quoted
 
 OPERATION = "__trendlake_operation"
 """The column of a difference that says what becomes of a row."""

@@ -19,19 +19,19 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
-from cep_core import AnyPlan
-from cep_core.errors import did_you_mean
-from cep_core.sharing.family import FamilyPlan
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import exists, latest_version, read_at
-from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, OtherFormError, ProjectError
-from pipelines.results.columns import rank_of, time_of
-from pipelines.results.provenance import PLAN_HASH
-from pipelines.results.reuse import current_hashes
-from pipelines.results.spark_order import comparable
-from pipelines.spark.columns import column
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.errors import did_you_mean
+from trendlake.cep_core.sharing.family import FamilyPlan
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.tables import exists, latest_version, read_at
+from trendlake.pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, OtherFormError, ProjectError
+from trendlake.pipelines.results.columns import rank_of, time_of
+from trendlake.pipelines.results.provenance import PLAN_HASH
+from trendlake.pipelines.results.reuse import current_hashes
+from trendlake.pipelines.results.spark_order import comparable
+from trendlake.pipelines.spark.columns import column
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from pipelines.delta.tables import Warehouse, exists, folder_of, latest_version, on_disk
-from pipelines.errors import BusyTableError
-from pipelines.spark.jvm import DELTA_LOG, java_class
+from trendlake.pipelines.delta.tables import Warehouse, exists, folder_of, latest_version, on_disk
+from trendlake.pipelines.errors import BusyTableError
+from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
 
 
 @dataclass(frozen=True)

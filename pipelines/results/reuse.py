@@ -18,20 +18,20 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType
 
-from cep_core import AnyPlan
-from cep_core.patterns.parameters import Row
-from cep_core.sharing.family import FamilyPlan, row_hash, row_stretches
-from pipelines.check import Check
-from pipelines.error_text import plural
-from pipelines.results.coverage import grid_of, numbered_alike
-from pipelines.results.ledger import Ledger
-from pipelines.results.notes import Members, Note, Work
-from pipelines.results.row_versions import stale_rows
-from pipelines.results.windows import Pieces
-from pipelines.runs.basis import Basis
-from pipelines.runs.run import Run
-from pipelines.spark.arrow_functions import of_column
-from pipelines.spark.columns import column
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.patterns.parameters import Row
+from trendlake.cep_core.sharing.family import FamilyPlan, row_hash, row_stretches
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.results.coverage import grid_of, numbered_alike
+from trendlake.pipelines.results.ledger import Ledger
+from trendlake.pipelines.results.notes import Members, Note, Work
+from trendlake.pipelines.results.row_versions import stale_rows
+from trendlake.pipelines.results.windows import Pieces
+from trendlake.pipelines.runs.basis import Basis
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.arrow_functions import of_column
+from trendlake.pipelines.spark.columns import column
 
 MEMBERS = "members_changed"
 """The check in a step's record that says how many members of a family were not computed again."""

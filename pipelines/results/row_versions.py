@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from cep_core import AnyPlan
-from pipelines.results.coverage import Alteration, Claim, claimed_windows, folded, slice_of
-from pipelines.results.notes import Work
-from pipelines.results.windows import Stretch, united
-from pipelines.runs.code_versions import (
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.results.coverage import Alteration, Claim, claimed_windows, folded, slice_of
+from trendlake.pipelines.results.notes import Work
+from trendlake.pipelines.results.windows import Stretch, united
+from trendlake.pipelines.runs.code_versions import (
     PUBLICATION,
     PUBLICATION_VERSION,
     REVISION,

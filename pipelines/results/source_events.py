@@ -17,18 +17,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from cep_core.plan import Reading
-from pipelines.contracts.contract import Contract
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
-from pipelines.delta.tables import read_at
-from pipelines.errors import LocalUnsupportedError
-from pipelines.quality import quarantine as q
-from pipelines.runs.local_events import events_in, good_events, good_events_of_all, typed
-from pipelines.runs.run import Run
-from pipelines.spark.columns import column
+from trendlake.cep_core.plan import Reading
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.runs.local_events import events_in, good_events, good_events_of_all, typed
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.columns import column
 
 REPEATED = "repeated_rows"
 """The check whether a row of the run's windows repeats a key of another row of the table."""

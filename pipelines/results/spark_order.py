@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.errors import LocalUnsupportedError
 
 
 def comparable(value: Any) -> tuple[Any, ...]:

@@ -11,19 +11,19 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.events.array_types import Bools
-from pipelines.check import Check
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import Rule
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.errors import ChecksFailedError, LocalUnsupportedError
-from pipelines.quality.scan import scan, sharing
-from pipelines.results.staging import staged_folder, staged_here
-from pipelines.rules.great_expectations import judge, judge_truth_values_of, truth_values
-from pipelines.runs.run import Run
-from pipelines.spark.columns import column
-from pipelines.spark.session import uncompiled
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.errors import ChecksFailedError, LocalUnsupportedError
+from trendlake.pipelines.quality.scan import scan, sharing
+from trendlake.pipelines.results.staging import staged_folder, staged_here
+from trendlake.pipelines.rules.great_expectations import judge, judge_truth_values_of, truth_values
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.session import uncompiled
 
 
 @dataclass(frozen=True)

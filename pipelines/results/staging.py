@@ -23,18 +23,18 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from cep_core import AnyPlan, TrendlakeError
-from cep_core.events.arrays import arrow, numbers, repeated
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.parquet_scan import plain_batches
-from pipelines.delta.row_groups import all_groups, at_most
-from pipelines.delta.tables import on_disk
-from pipelines.error_text import plural
-from pipelines.errors import LocalUnsupportedError, StagedLostError
-from pipelines.execute.worker import Answers, Batches, cause_of
-from pipelines.results.reuse import hash_column, hashes, hashes_of
-from pipelines.runs.run import Run
-from pipelines.spark.worker_errors import coded, told_by_workers
+from trendlake.cep_core import AnyPlan, TrendlakeError
+from trendlake.cep_core.events.arrays import arrow, numbers, repeated
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.parquet_scan import plain_batches
+from trendlake.pipelines.delta.row_groups import all_groups, at_most
+from trendlake.pipelines.delta.tables import on_disk
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import LocalUnsupportedError, StagedLostError
+from trendlake.pipelines.execute.worker import Answers, Batches, cause_of
+from trendlake.pipelines.results.reuse import hash_column, hashes, hashes_of
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.worker_errors import coded, told_by_workers
 
 Staged = tuple[int, int]
 """The number of an attempt, by which its rows are read, and how many they are."""

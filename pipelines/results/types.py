@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from cep_core.events.names import same_name
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import exists
-from pipelines.errors import LocalUnsupportedError, ResultsTypeError
-from pipelines.runs.run import Run
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import exists
+from trendlake.pipelines.errors import LocalUnsupportedError, ResultsTypeError
+from trendlake.pipelines.runs.run import Run
 
 
 def refuse_other_types(run: Run) -> None:

@@ -11,9 +11,9 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from pipelines.results.coverage import first_owned
-from pipelines.spark.columns import column
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.results.coverage import first_owned
+from trendlake.pipelines.spark.columns import column
 
 MOST = 64
 """Stretches of time a condition names; more are joined to fewer, over the time between them."""

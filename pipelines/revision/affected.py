@@ -19,13 +19,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DoubleType
 
-from cep_core import AnyPlan
-from cep_core.events.windows import BEGINNING, END
-from pipelines.results.coverage import slice_of
-from pipelines.results.notes import Work
-from pipelines.results.windows import MOST, Stretch, fewer, floor_div, row_window, shown_unit, united, within
-from pipelines.runs.code_versions import versions_of_revision
-from pipelines.spark.columns import column
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import BEGINNING, END
+from trendlake.pipelines.results.coverage import slice_of
+from trendlake.pipelines.results.notes import Work
+from trendlake.pipelines.results.windows import MOST, Stretch, fewer, floor_div, row_window, shown_unit, united, within
+from trendlake.pipelines.runs.code_versions import versions_of_revision
+from trendlake.pipelines.spark.columns import column
 
 WINDOW = "__trendlake_window"
 UNIT = "__trendlake_unit"

@@ -29,14 +29,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import Rule, unique_rules
-from pipelines.delta.tables import read_at
-from pipelines.quality import quarantine as q
-from pipelines.quality.uniqueness import BROKEN, KEY, annotate_duplicates, has_key, related
-from pipelines.revision.source_changes import NET
-from pipelines.spark.columns import column
-from pipelines.spark.session import quiet
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import Rule, unique_rules
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.uniqueness import BROKEN, KEY, annotate_duplicates, has_key, related
+from trendlake.pipelines.revision.source_changes import NET
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.session import quiet
 
 COPIES = "__trendlake_copies"
 CAME = "__trendlake_came"

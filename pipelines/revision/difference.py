@@ -14,11 +14,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from pipelines.delta.commits import Commit
-from pipelines.results.notes import Note
-from pipelines.results.provenance import identity
-from pipelines.results.publication import (
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.delta.commits import Commit
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.provenance import identity
+from trendlake.pipelines.results.publication import (
     DELETE,
     INSERT,
     OPERATION,
@@ -29,10 +29,10 @@ from pipelines.results.publication import (
     in_columns,
     side,
 )
-from pipelines.revision.affected import Affected
-from pipelines.runs.run import Run
-from pipelines.spark.columns import column
-from pipelines.spark.identifiers import quoted
+from trendlake.pipelines.revision.affected import Affected
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.identifiers import quoted
 
 WAS = "__trendlake_was"
 """The time that a row has in the results, by which MERGE looks for it (a row may move); NULL where it has none yet."""

@@ -18,36 +18,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core import AnyPlan, run_plan
-from cep_core.errors import TrendlakeError
-from cep_core.events.arrays import numbers
-from pipelines.check import Check
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.results import contract_name, results_contract
-from pipelines.delta import limits
-from pipelines.delta.local_commit import shaped
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import inside, table_here
-from pipelines.delta.tables import with_retries
-from pipelines.errors import LocalUnsupportedError
-from pipelines.quality import quarantine as q
-from pipelines.results.coverage import slice_of
-from pipelines.results.provenance import identity
-from pipelines.results.staging import with_origin
-from pipelines.results.windows import MOST, Stretch, united
-from pipelines.revision.affected import Affected
-from pipelines.revision.local_changes import LocalChanges, local_changes
-from pipelines.revision.local_pairs import ChangedPairs, changed_pairs
-from pipelines.revision.local_rewrite import Published, Rewrite
-from pipelines.revision.matching import matching
-from pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
-from pipelines.revision.row_diff import differing
-from pipelines.revision.scope import Task
-from pipelines.revision.source_changes import SourceChanges
-from pipelines.rules.great_expectations import judge_without
-from pipelines.runs.local_events import good_events, typed
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
+from trendlake.cep_core import AnyPlan, run_plan
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.events.arrays import numbers
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.results import contract_name, results_contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_commit import shaped
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import inside, table_here
+from trendlake.pipelines.delta.tables import with_retries
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.results.coverage import slice_of
+from trendlake.pipelines.results.provenance import identity
+from trendlake.pipelines.results.staging import with_origin
+from trendlake.pipelines.results.windows import MOST, Stretch, united
+from trendlake.pipelines.revision.affected import Affected
+from trendlake.pipelines.revision.local_changes import LocalChanges, local_changes
+from trendlake.pipelines.revision.local_pairs import ChangedPairs, changed_pairs
+from trendlake.pipelines.revision.local_rewrite import Published, Rewrite
+from trendlake.pipelines.revision.matching import matching
+from trendlake.pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
+from trendlake.pipelines.revision.row_diff import differing
+from trendlake.pipelines.revision.scope import Task
+from trendlake.pipelines.revision.source_changes import SourceChanges
+from trendlake.pipelines.rules.great_expectations import judge_without
+from trendlake.pipelines.runs.local_events import good_events, typed
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
 
 
 @dataclass(frozen=True)

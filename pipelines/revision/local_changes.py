@@ -15,23 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Int8s
-from cep_core.events.arrays import arrow, numbers, repeated
-from pipelines.contracts.column_names import REASONS
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import Rule, unique_rules
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import CHANGE, TableHere, table_here
-from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.quarantine_counts import Broken
-from pipelines.revision.matching import summed
-from pipelines.revision.scope import Task
-from pipelines.revision.source_changes import NET
-from pipelines.rules.split import Split, split_alone
-from pipelines.rules.unique import EQUAL, OLDER, exact_codes
-from pipelines.runs.local_events import all_parted
-from pipelines.runs.run import Run
+from trendlake.cep_core.events.array_types import Int8s
+from trendlake.cep_core.events.arrays import arrow, numbers, repeated
+from trendlake.pipelines.contracts.column_names import REASONS
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import Rule, unique_rules
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import CHANGE, TableHere, table_here
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.quality.quarantine_counts import Broken
+from trendlake.pipelines.revision.matching import summed
+from trendlake.pipelines.revision.scope import Task
+from trendlake.pipelines.revision.source_changes import NET
+from trendlake.pipelines.rules.split import Split, split_alone
+from trendlake.pipelines.rules.unique import EQUAL, OLDER, exact_codes
+from trendlake.pipelines.runs.local_events import all_parted
+from trendlake.pipelines.runs.run import Run
 
 WHY = "__trendlake_why"
 

@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import arrow, numbers
-from cep_core.kinds import Pairs
-from cep_core.sharing.changes import pairs_of
-from pipelines.contracts.rules import unique_rules
-from pipelines.delta.local_reader import Condition, TableHere
-from pipelines.results.windows import Stretch, united
-from pipelines.revision.source_changes import NET
-from pipelines.runs.local_events import good_events
-from pipelines.runs.run import Run
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.kinds import Pairs
+from trendlake.cep_core.sharing.changes import pairs_of
+from trendlake.pipelines.contracts.rules import unique_rules
+from trendlake.pipelines.delta.local_reader import Condition, TableHere
+from trendlake.pipelines.results.windows import Stretch, united
+from trendlake.pipelines.revision.source_changes import NET
+from trendlake.pipelines.runs.local_events import good_events
+from trendlake.pipelines.runs.run import Run
 
 
 @dataclass(frozen=True)

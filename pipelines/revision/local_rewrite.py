@@ -14,21 +14,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core import AnyPlan
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import arrow, numbers
-from pipelines.delta import limits, local_commit
-from pipelines.delta.commits import Commit
-from pipelines.delta.local_log import Action, local_errors
-from pipelines.delta.local_reader import Slices, TableHere, inside
-from pipelines.errors import LocalUnsupportedError
-from pipelines.results.notes import Note
-from pipelines.results.owned_rows import OwnedRows
-from pipelines.results.publication import Publication
-from pipelines.revision.difference import WAS, Difference
-from pipelines.revision.row_diff import Differing
-from pipelines.runs.run import Run
-from pipelines.spark.frames import frame_of
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.pipelines.delta import limits, local_commit
+from trendlake.pipelines.delta.commits import Commit
+from trendlake.pipelines.delta.local_log import Action, local_errors
+from trendlake.pipelines.delta.local_reader import Slices, TableHere, inside
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.owned_rows import OwnedRows
+from trendlake.pipelines.results.publication import Publication
+from trendlake.pipelines.revision.difference import WAS, Difference
+from trendlake.pipelines.revision.row_diff import Differing
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.frames import frame_of
 
 Chosen = Callable[[pa.Table], pa.Array]
 """Result rows to those that a revision, or a run, decides about."""

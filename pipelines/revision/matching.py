@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.arrays import arrow, numbers, repeated
-from cep_core.events.columns import Columns
-from cep_core.sharing.changes import bindable
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import unique_rules
-from pipelines.delta.local_log import local_errors
-from pipelines.revision.source_changes import NET, SourceChanges
-from pipelines.rules.unique import exact_codes
-from pipelines.runs.run import Run
+from trendlake.cep_core.events.arrays import arrow, numbers, repeated
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.sharing.changes import bindable
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import unique_rules
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.revision.source_changes import NET, SourceChanges
+from trendlake.pipelines.rules.unique import exact_codes
+from trendlake.pipelines.runs.run import Run
 
 
 def columns_of(run: Run) -> tuple[str, ...]:

@@ -7,17 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from cep_core.errors import TrendlakeError
-from pipelines.delta.table_versions import TableVersion
-from pipelines.error_text import plural
-from pipelines.errors import LocalUnsupportedError
-from pipelines.results.coverage import Segment
-from pipelines.results.ledger import Ledger
-from pipelines.results.next_windows import last_published
-from pipelines.results.windows import Stretch
-from pipelines.revision.scope import backfills, gaps_of, older_versions, other_forms, task_of
-from pipelines.runs.consistency import EARLIEST, last_complete, limit_of, newest_good
-from pipelines.runs.run import Run
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.delta.table_versions import TableVersion
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.results.coverage import Segment
+from trendlake.pipelines.results.ledger import Ledger
+from trendlake.pipelines.results.next_windows import last_published
+from trendlake.pipelines.results.windows import Stretch
+from trendlake.pipelines.revision.scope import backfills, gaps_of, older_versions, other_forms, task_of
+from trendlake.pipelines.runs.consistency import EARLIEST, last_complete, limit_of, newest_good
+from trendlake.pipelines.runs.run import Run
 
 State = Literal[
     "nothing_published",

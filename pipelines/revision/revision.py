@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pipelines.check import Check
-from pipelines.error_text import plural
-from pipelines.errors import ToleranceError
-from pipelines.quality.quarantine_counts import Broken
-from pipelines.revision.affected import Affected
-from pipelines.revision.difference import Difference
-from pipelines.revision.local_rewrite import Rewrite
-from pipelines.revision.scope import Task
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import ToleranceError
+from trendlake.pipelines.quality.quarantine_counts import Broken
+from trendlake.pipelines.revision.affected import Affected
+from trendlake.pipelines.revision.difference import Difference
+from trendlake.pipelines.revision.local_rewrite import Rewrite
+from trendlake.pipelines.revision.scope import Task
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
 
 
 class Revision(Protocol):

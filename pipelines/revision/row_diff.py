@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.events.arrays import arrow, numbers, repeated
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import CHANGE
-from pipelines.errors import LocalUnsupportedError
-from pipelines.results.provenance import PROVENANCE
-from pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
-from pipelines.results.spark_order import comparable
-from pipelines.revision.difference import WAS
-from pipelines.rules.unique import exact_codes
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers, repeated
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import CHANGE
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.results.provenance import PROVENANCE
+from trendlake.pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
+from trendlake.pipelines.results.spark_order import comparable
+from trendlake.pipelines.revision.difference import WAS
+from trendlake.pipelines.rules.unique import exact_codes
 
 
 @dataclass(frozen=True)

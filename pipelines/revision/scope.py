@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from cep_core import AnyPlan
-from cep_core.events.windows import Windows
-from pipelines.delta.table_versions import TableVersion
-from pipelines.errors import StepOrderError
-from pipelines.quality import quarantine as q
-from pipelines.results.coverage import Segment, spans
-from pipelines.results.ledger import Ledger
-from pipelines.results.row_versions import StaleRows, stale_rows
-from pipelines.results.windows import Stretch, united
-from pipelines.runs.basis import Basis
-from pipelines.runs.consistency import last_ready, ready
-from pipelines.runs.intervals import options_of
-from pipelines.runs.run import Run
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import Windows
+from trendlake.pipelines.delta.table_versions import TableVersion
+from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.results.coverage import Segment, spans
+from trendlake.pipelines.results.ledger import Ledger
+from trendlake.pipelines.results.row_versions import StaleRows, stale_rows
+from trendlake.pipelines.results.windows import Stretch, united
+from trendlake.pipelines.runs.basis import Basis
+from trendlake.pipelines.runs.consistency import last_ready, ready
+from trendlake.pipelines.runs.intervals import options_of
+from trendlake.pipelines.runs.run import Run
 
 BACKFILLS = 3
 """Stretches of windows for which a command each is printed."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
-from pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.errors import LocalUnsupportedError
 
 T = TypeVar("T")
 NET = "__trendlake_net"

@@ -11,37 +11,37 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.sharing.changes import binds_some
-from pipelines.check import Check
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.results import contract_name, results_contract
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.tables import read_at, with_retries
-from pipelines.error_text import plural
-from pipelines.errors import LocalUnsupportedError, StepOrderError
-from pipelines.history_checks import checks as history_checks
-from pipelines.quality import quarantine as q
-from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
-from pipelines.quality.uniqueness import BROKEN
-from pipelines.results.computation import cut_and_stage
-from pipelines.results.ledger import Ledger
-from pipelines.results.source_events import needed
-from pipelines.results.staged_checks import judged, refuse_failed
-from pipelines.results.staging import read_staged, stage_nothing
-from pipelines.results.windows import Stretch
-from pipelines.revision.affected import Affected, touched_by
-from pipelines.revision.change_feed import Changes, NoFeed, changes, lost
-from pipelines.revision.difference import Difference, counted, difference
-from pipelines.revision.matching import columns_of, matching
-from pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
-from pipelines.revision.scope import Task
-from pipelines.revision.source_changes import NET, SourceChanges
-from pipelines.runs.consistency import watermark_of
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.spark.columns import column
-from pipelines.spark.frames import frame_of
+from trendlake.cep_core.sharing.changes import binds_some
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.results import contract_name, results_contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.tables import read_at, with_retries
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import LocalUnsupportedError, StepOrderError
+from trendlake.pipelines.history_checks import checks as history_checks
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
+from trendlake.pipelines.quality.uniqueness import BROKEN
+from trendlake.pipelines.results.computation import cut_and_stage
+from trendlake.pipelines.results.ledger import Ledger
+from trendlake.pipelines.results.source_events import needed
+from trendlake.pipelines.results.staged_checks import judged, refuse_failed
+from trendlake.pipelines.results.staging import read_staged, stage_nothing
+from trendlake.pipelines.results.windows import Stretch
+from trendlake.pipelines.revision.affected import Affected, touched_by
+from trendlake.pipelines.revision.change_feed import Changes, NoFeed, changes, lost
+from trendlake.pipelines.revision.difference import Difference, counted, difference
+from trendlake.pipelines.revision.matching import columns_of, matching
+from trendlake.pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
+from trendlake.pipelines.revision.scope import Task
+from trendlake.pipelines.revision.source_changes import NET, SourceChanges
+from trendlake.pipelines.runs.consistency import watermark_of
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.frames import frame_of
 
 
 class SparkRevision:

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.documents.document import broken_rules
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import numbers
+from trendlake.cep_core.documents.document import broken_rules
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.arrays import numbers
 
 
 class DocumentRules:

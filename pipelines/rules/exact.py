@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.expressions.columnar import COMPARISONS
-from cep_core.language import syntax as s
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.expressions.columnar import COMPARISONS
+from trendlake.cep_core.language import syntax as s
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.events.arrays import arrow, repeated
-from cep_core.events.names import same_name
-from pipelines.check import Check
-from pipelines.contracts.rule_text import expected_of
-from pipelines.contracts.rules import Rule
-from pipelines.error_text import plural
-from pipelines.rules.keep import keep
-from pipelines.rules.unique import not_repeating
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.arrays import arrow, repeated
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.rule_text import expected_of
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.rules.keep import keep
+from trendlake.pipelines.rules.unique import not_repeating
 
 WHOLE = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 NATIVE: Mapping[str, Sequence[pa.DataType] | None] = {

@@ -19,18 +19,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.errors import TextError, TrendlakeError
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.events.normalise import comparable, doubles, normalise
-from cep_core.expressions.columnar import evaluate, true_rows
-from cep_core.language import syntax as s
-from pipelines.contracts.regular_expressions import LAST_LINE_END, LINE_ENDS, expression_of
-from pipelines.contracts.rule_values import value_of
-from pipelines.contracts.rules import Rule
-from pipelines.errors import ContractRuleError
-from pipelines.rules.documents import DOCUMENT_RULES
-from pipelines.rules.exact import is_exact, truth_of
+from trendlake.cep_core.errors import TextError, TrendlakeError
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.normalise import comparable, doubles, normalise
+from trendlake.cep_core.expressions.columnar import evaluate, true_rows
+from trendlake.cep_core.language import syntax as s
+from trendlake.pipelines.contracts.regular_expressions import LAST_LINE_END, LINE_ENDS, expression_of
+from trendlake.pipelines.contracts.rule_values import value_of
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.errors import ContractRuleError
+from trendlake.pipelines.rules.documents import DOCUMENT_RULES
+from trendlake.pipelines.rules.exact import is_exact, truth_of
 
 Rows: TypeAlias = Any
 """A record batch or a table of Arrow."""

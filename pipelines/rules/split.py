@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Bools, Int8s, Int64s
-from cep_core.events.arrays import arrow
-from pipelines.contracts.column_names import REASONS
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rule_text import reason_of, repeat_reasons
-from pipelines.contracts.rules import Rule, unique_rules
-from pipelines.rules.keep import keep
-from pipelines.rules.unique import DIFFER, EQUAL, OLDER, has_key, key_codes, repeats
+from trendlake.cep_core.events.array_types import Bools, Int8s, Int64s
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.pipelines.contracts.column_names import REASONS
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rule_text import reason_of, repeat_reasons
+from trendlake.pipelines.contracts.rules import Rule, unique_rules
+from trendlake.pipelines.rules.keep import keep
+from trendlake.pipelines.rules.unique import DIFFER, EQUAL, OLDER, has_key, key_codes, repeats
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Bools, Int8s, Int64s
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.events.codes import group_codes
-from cep_core.events.normalise import canonical
-from pipelines.contracts.rules import Rule
+from trendlake.cep_core.events.array_types import Bools, Int8s, Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.codes import group_codes
+from trendlake.cep_core.events.normalise import canonical
+from trendlake.pipelines.contracts.rules import Rule
 
 EQUAL, OLDER, DIFFER = 1, 2, 3
 """Why a row that repeats a key does not count, as the fields of `RepeatReasons`."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from cep_core import AnyPlan
-from cep_core.kinds import KINDS
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.kinds import KINDS
 
 CONTRACT_VERSION = 4
 """Evaluation of contract rules: which rows count."""

@@ -16,19 +16,19 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.events.arrays import arrow
-from cep_core.events.windows import END, clock_text
-from pipelines.check import Check
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import read_at
-from pipelines.errors import LocalUnsupportedError
-from pipelines.quality import quarantine as q
-from pipelines.runs.local_events import OfSource, are_good, events_in
-from pipelines.runs.run import Run
-from pipelines.runs.watermark import future_limit, watermark, watermark_at
-from pipelines.spark.columns import column
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.windows import END, clock_text
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.runs.local_events import OfSource, are_good, events_in
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.watermark import future_limit, watermark, watermark_at
+from trendlake.pipelines.spark.columns import column
 
 FUTURE = "future_events"
 """The check that counts events of the far future."""

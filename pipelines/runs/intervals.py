@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cep_core.events.windows import BEGINNING, END, Windows, clock_text
+from trendlake.cep_core.events.windows import BEGINNING, END, Windows, clock_text
 
 
 def interval_of(windows: Windows, first: int, last: int) -> tuple[int, int]:

@@ -11,14 +11,14 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta import limits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.table_versions import table_id
-from pipelines.delta.tables import Warehouse, exists
-from pipelines.errors import LocalUnsupportedError, RecordDamagedError
-from pipelines.runs.record import BASIS
-from pipelines.runs.stored_record import basis_in
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.delta.tables import Warehouse, exists
+from trendlake.pipelines.errors import LocalUnsupportedError, RecordDamagedError
+from trendlake.pipelines.runs.record import BASIS
+from trendlake.pipelines.runs.stored_record import basis_in
 
 JUDGES = ("ingest", "check_source", "revise")
 """Stages that judge the rows of a source."""

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from pipelines.error_text import in_words
-from pipelines.project.lineage_settings import Lineage
+from trendlake.pipelines.error_text import in_words
+from trendlake.pipelines.project.lineage_settings import Lineage
 
 if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
     from openlineage.client.event_v2 import RunEvent
 
-    from pipelines.delta.tables import Warehouse
-    from pipelines.runs.stage import Record
+    from trendlake.pipelines.delta.tables import Warehouse
+    from trendlake.pipelines.runs.stage import Record
 
 LOG = logging.getLogger("trendlake.lineage")
 
@@ -30,7 +30,9 @@ class Telling:
         self.lineage = warehouse.lineage
         if self.lineage is None:
             return
-        from pipelines.runs import lineage_events  # imports OpenLineage's client, a second that others need not wait
+        from trendlake.pipelines.runs import (
+            lineage_events,  # imports OpenLineage's client, a second that others need not wait
+        )
 
         self.step = lineage_events.Step(spark, warehouse, self.lineage.namespace, record)
         self.started = _sent(self.lineage, self.step.started)

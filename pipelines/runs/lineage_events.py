@@ -32,11 +32,11 @@ from openlineage.client.facet_v2 import data_quality_assertions_dataset as quali
 from openlineage.client.uuid import generate_new_uuid
 from pyspark.sql import SparkSession
 
-from cep_core.events.windows import moment
-from pipelines.check import Check
-from pipelines.delta.table_versions import schema_of
-from pipelines.delta.tables import Warehouse
-from pipelines.runs.stage import Record
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.delta.table_versions import schema_of
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.runs.stage import Record
 
 set_producer("urn:trendlake:pipelines")
 PARENT = "spark.openlineage."

@@ -8,14 +8,14 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import arrow, repeated
-from pipelines.contracts.contract import Contract
-from pipelines.delta import limits
-from pipelines.delta.local_reader import Condition, TableHere, inside
-from pipelines.delta.tables import Warehouse
-from pipelines.errors import LocalUnsupportedError
-from pipelines.rules.split import Split, split, split_alone
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.arrays import arrow, repeated
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_reader import Condition, TableHere, inside
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.rules.split import Split, split, split_alone
 
 
 class OfSource(Protocol):

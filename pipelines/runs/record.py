@@ -18,20 +18,20 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
-from cep_core.events.windows import moment
-from pipelines.delta import limits
-from pipelines.delta.local_append import append_here, compact_here
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import Warehouse, create, exists
-from pipelines.error_text import in_words
-from pipelines.errors import LocalUnsupportedError, RecordDamagedError
-from pipelines.runs.lineage import Telling
-from pipelines.runs.stage import Record, Stage
-from pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in
-from pipelines.spark.frames import frame_of
-from pipelines.spark.session import uncompiled
-from pipelines.storage_errors import in_users_terms
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_append import append_here, compact_here
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.tables import Warehouse, create, exists
+from trendlake.pipelines.error_text import in_words
+from trendlake.pipelines.errors import LocalUnsupportedError, RecordDamagedError
+from trendlake.pipelines.runs.lineage import Telling
+from trendlake.pipelines.runs.stage import Record, Stage
+from trendlake.pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in
+from trendlake.pipelines.spark.frames import frame_of
+from trendlake.pipelines.spark.session import uncompiled
+from trendlake.pipelines.storage_errors import in_users_terms
 
 NOTED = "note"
 """Column: what the stage says its results answer for, JSON as in the commit's own note; tables of old lack it."""

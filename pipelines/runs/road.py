@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
 
-from pipelines.errors import LocalUnsupportedError, RoadClosedError
-from pipelines.project.profile import Limits
+from trendlake.pipelines.errors import LocalUnsupportedError, RoadClosedError
+from trendlake.pipelines.project.profile import Limits
 
 On = Literal["here", "spark"]
 ROADS: tuple[On, ...] = get_args(On)

@@ -9,23 +9,23 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan, Pattern, compile_plan, load_pattern
-from cep_core.events.windows import BEGINNING, both
-from cep_core.plan import in_calendar
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.pattern_source import source_contract
-from pipelines.delta.table_versions import table_id
-from pipelines.delta.tables import Warehouse
-from pipelines.errors import BadTimeError, StepOrderError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.project.renames import refuse_bad_rename
-from pipelines.runs.basis import Basis, differences
-from pipelines.runs.code_versions import versions_of
-from pipelines.runs.intervals import written
-from pipelines.runs.record import find
-from pipelines.runs.road import On, Roads
-from pipelines.runs.stage import Record, Stage
+from trendlake.cep_core import AnyPlan, Pattern, compile_plan, load_pattern
+from trendlake.cep_core.events.windows import BEGINNING, both
+from trendlake.cep_core.plan import in_calendar
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.errors import BadTimeError, StepOrderError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.project.renames import refuse_bad_rename
+from trendlake.pipelines.runs.basis import Basis, differences
+from trendlake.pipelines.runs.code_versions import versions_of
+from trendlake.pipelines.runs.intervals import written
+from trendlake.pipelines.runs.record import find
+from trendlake.pipelines.runs.road import On, Roads
+from trendlake.pipelines.runs.stage import Record, Stage
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.runs.record import pattern_records
-from pipelines.runs.run import Run
+from trendlake.pipelines.runs.record import pattern_records
+from trendlake.pipelines.runs.run import Run
 
 SCHEDULED = "scheduled__"
 """How Airflow's ids of such runs begin."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from pipelines.check import Check
-from pipelines.runs.basis import Basis
-from pipelines.runs.road import On, Road
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.runs.basis import Basis
+from trendlake.pipelines.runs.road import On, Road
 
 Stage = Literal["ingest", "check_source", "compute", "check_results", "publish", "revise"]
 

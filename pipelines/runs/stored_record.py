@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from pipelines.check import Check, checks_of
-from pipelines.errors import RecordDamagedError
-from pipelines.runs.basis import Basis
+from trendlake.pipelines.check import Check, checks_of
+from trendlake.pipelines.errors import RecordDamagedError
+from trendlake.pipelines.runs.basis import Basis
 
 Row = Mapping[str, Any]
 """Values of a record by the table's columns; a column that the table lacks may be absent."""

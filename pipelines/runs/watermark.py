@@ -10,10 +10,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.events.windows import BEGINNING
-from pipelines.delta.table_versions import commit_time
-from pipelines.errors import StepOrderError
-from pipelines.spark.columns import column
+from trendlake.cep_core.events.windows import BEGINNING
+from trendlake.pipelines.delta.table_versions import commit_time
+from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.spark.columns import column
 
 
 def future_limit(spark: SparkSession, path: str, version: int, max_future: int) -> int:

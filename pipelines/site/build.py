@@ -10,30 +10,38 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan, PatternWarning
-from cep_core.errors import TrendlakeError
-from pipelines.authoring.validate import compiled
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.pattern_source import source_contract
-from pipelines.delta.tables import Warehouse, exists, latest_version
-from pipelines.error_text import in_words
-from pipelines.project.paths import Project
-from pipelines.report.build import drawn
-from pipelines.report.database import spill_folder
-from pipelines.report.facts import PatternFacts, RunFacts
-from pipelines.report.places import Places, alone, write_whole
-from pipelines.report.read_pattern import read_pattern
-from pipelines.results.ledger import Publications
-from pipelines.site.cards import card_of, card_text, read_cards
-from pipelines.site.data_docs import NOT_CHECKED, build_data_docs, last_checked
-from pipelines.site.facts import Card, ChangesFacts, DocsFacts, FreshFacts, PatternPageFacts, RunsFacts, SourceFacts
-from pipelines.site.freshness import read_freshness, read_source
-from pipelines.site.pages import index_page, pattern_page
-from pipelines.site.read_changes import read_changes
-from pipelines.site.read_overview import read_overview
-from pipelines.site.read_runs import read_runs, verdict_of
-from pipelines.site.read_shown import read_shown
-from pipelines.storage_errors import storage_error
+from trendlake.cep_core import AnyPlan, PatternWarning
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.authoring.validate import compiled
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version
+from trendlake.pipelines.error_text import in_words
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.report.build import drawn
+from trendlake.pipelines.report.database import spill_folder
+from trendlake.pipelines.report.facts import PatternFacts, RunFacts
+from trendlake.pipelines.report.places import Places, alone, write_whole
+from trendlake.pipelines.report.read_pattern import read_pattern
+from trendlake.pipelines.results.ledger import Publications
+from trendlake.pipelines.site.cards import card_of, card_text, read_cards
+from trendlake.pipelines.site.data_docs import NOT_CHECKED, build_data_docs, last_checked
+from trendlake.pipelines.site.facts import (
+    Card,
+    ChangesFacts,
+    DocsFacts,
+    FreshFacts,
+    PatternPageFacts,
+    RunsFacts,
+    SourceFacts,
+)
+from trendlake.pipelines.site.freshness import read_freshness, read_source
+from trendlake.pipelines.site.pages import index_page, pattern_page
+from trendlake.pipelines.site.read_changes import read_changes
+from trendlake.pipelines.site.read_overview import read_overview
+from trendlake.pipelines.site.read_runs import read_runs, verdict_of
+from trendlake.pipelines.site.read_shown import read_shown
+from trendlake.pipelines.storage_errors import storage_error
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipelines.error_text import plural
-from pipelines.project.paths import Project
-from pipelines.report.places import Places
-from pipelines.report.verdict import State
-from pipelines.report.words import duration, extent_label, interval_label, stamp
-from pipelines.site.facts import Card, FreshFacts, OverviewFacts, PatternPageFacts, SourceFacts
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.report.places import Places
+from trendlake.pipelines.report.verdict import State
+from trendlake.pipelines.report.words import duration, extent_label, interval_label, stamp
+from trendlake.pipelines.site.facts import Card, FreshFacts, OverviewFacts, PatternPageFacts, SourceFacts
 
 
 def card_of(facts: PatternPageFacts) -> Card:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from cep_core.events.windows import shifted
-from pipelines.error_text import plural
-from pipelines.report.amounts import Amount, text
-from pipelines.report.bins import WEEK, Unit, apart, number_of
-from pipelines.report.facts import Point, RunFacts, Window
-from pipelines.report.picture import Mark, Picture, Series, log_ticks, needs_log
-from pipelines.report.verdict import stage_name
-from pipelines.report.words import day, duration, group_label, stamp, window_label
-from pipelines.site.facts import GroupFacts, OverviewFacts
+from trendlake.cep_core.events.windows import shifted
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.report.amounts import Amount, text
+from trendlake.pipelines.report.bins import WEEK, Unit, apart, number_of
+from trendlake.pipelines.report.facts import Point, RunFacts, Window
+from trendlake.pipelines.report.picture import Mark, Picture, Series, log_ticks, needs_log
+from trendlake.pipelines.report.verdict import stage_name
+from trendlake.pipelines.report.words import day, duration, group_label, stamp, window_label
+from trendlake.pipelines.site.facts import GroupFacts, OverviewFacts
 
 FAINTEST = 0.14
 """Of a cell that has something, however little."""

@@ -18,19 +18,19 @@ from markupsafe import Markup, escape
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan
-from pipelines.contracts.results import contract_name, results_contract
-from pipelines.contracts.rule_text import expected_of
-from pipelines.contracts.rules import Rule
-from pipelines.delta import limits
-from pipelines.delta.tables import Warehouse, folder_name
-from pipelines.project.paths import Project
-from pipelines.report.facts import RunFacts
-from pipelines.report.places import Places, write_whole
-from pipelines.report.render import rendered
-from pipelines.results.staging import read_folder
-from pipelines.rules.great_expectations import NATIVE, expectation_of, quiet_context, renamed
-from pipelines.site.facts import DocsFacts
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.contracts.results import contract_name, results_contract
+from trendlake.pipelines.contracts.rule_text import expected_of
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import Warehouse, folder_name
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.report.facts import RunFacts
+from trendlake.pipelines.report.places import Places, write_whole
+from trendlake.pipelines.report.render import rendered
+from trendlake.pipelines.results.staging import read_folder
+from trendlake.pipelines.rules.great_expectations import NATIVE, expectation_of, quiet_context, renamed
+from trendlake.pipelines.site.facts import DocsFacts
 
 WITHOUT_VALUES = {kind: types for kind, types in NATIVE.items() if kind != "in_set"}
 """Kinds of rules whose expectations hold no text of a contract. Great Expectations writes texts into its pages as they

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pipelines.contracts.contract import Contract
-from pipelines.report.amounts import Amount
-from pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, RowResult, RunFacts
-from pipelines.report.verdict import Verdict
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, RowResult, RunFacts
+from trendlake.pipelines.report.verdict import Verdict
 
 
 @dataclass(frozen=True)

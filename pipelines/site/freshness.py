@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from cep_core.events.windows import moment
-from pipelines.contracts.contract import Contract
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.table_versions import table_id
-from pipelines.delta.tables import Warehouse, exists, latest_version
-from pipelines.errors import LocalUnsupportedError, StepOrderError
-from pipelines.results.coverage import slice_of
-from pipelines.results.ledger import Publications, read_ledger
-from pipelines.revision.scope import backfills, gaps_of, other_forms
-from pipelines.runs.consistency import EARLIEST, limit_of, newest_good
-from pipelines.site.facts import FreshFacts, SourceFacts
-from pipelines.spark.columns import column
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version
+from trendlake.pipelines.errors import LocalUnsupportedError, StepOrderError
+from trendlake.pipelines.results.coverage import slice_of
+from trendlake.pipelines.results.ledger import Publications, read_ledger
+from trendlake.pipelines.revision.scope import backfills, gaps_of, other_forms
+from trendlake.pipelines.runs.consistency import EARLIEST, limit_of, newest_good
+from trendlake.pipelines.site.facts import FreshFacts, SourceFacts
+from trendlake.pipelines.spark.columns import column
 
 
 def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: Contract | None) -> SourceFacts:

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cep_core import AnyPlan
-from cep_core.events.windows import moment
-from pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
-from pipelines.report.database import HALF, Column, Database, Stored, logarithm, stretch, summed
-from pipelines.report.facts import Measure, PatternFacts
-from pipelines.report.layout import Layout
-from pipelines.report.read_rows import NOUN
-from pipelines.report.shape import Shape
-from pipelines.results.provenance import PLAN_HASH
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
+from trendlake.pipelines.report.database import HALF, Column, Database, Stored, logarithm, stretch, summed
+from trendlake.pipelines.report.facts import Measure, PatternFacts
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.read_rows import NOUN
+from trendlake.pipelines.report.shape import Shape
+from trendlake.pipelines.results.provenance import PLAN_HASH
 
 HEAT_COLUMNS = 60
 Key = tuple[str | None, ...]

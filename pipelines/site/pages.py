@@ -8,21 +8,21 @@ from datetime import datetime
 
 from markupsafe import Markup
 
-from pipelines.contracts.rule_text import expected_of
-from pipelines.delta.tables import folder_name
-from pipelines.error_text import plural, several
-from pipelines.report.amounts import text
-from pipelines.report.chart import NARROW, WIDE, svg
-from pipelines.report.facts import CheckFacts, RunFacts
-from pipelines.report.render import rendered
-from pipelines.report.story import begin_with, noun
-from pipelines.report.tables import LargestRow, Number, largest_rows, number, text_columns
-from pipelines.report.verdict import SOURCE_STAGES, State, Verdict, outcome
-from pipelines.report.view import Figure, definition, headed
-from pipelines.report.words import duration, interval_label, stamp, upper_first
-from pipelines.site.cards import freshness_words, range_label
-from pipelines.site.charts import Heat, cost, heat, totals_picture
-from pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts
+from trendlake.pipelines.contracts.rule_text import expected_of
+from trendlake.pipelines.delta.tables import folder_name
+from trendlake.pipelines.error_text import plural, several
+from trendlake.pipelines.report.amounts import text
+from trendlake.pipelines.report.chart import NARROW, WIDE, svg
+from trendlake.pipelines.report.facts import CheckFacts, RunFacts
+from trendlake.pipelines.report.render import rendered
+from trendlake.pipelines.report.story import begin_with, noun
+from trendlake.pipelines.report.tables import LargestRow, Number, largest_rows, number, text_columns
+from trendlake.pipelines.report.verdict import SOURCE_STAGES, State, Verdict, outcome
+from trendlake.pipelines.report.view import Figure, definition, headed
+from trendlake.pipelines.report.words import duration, interval_label, stamp, upper_first
+from trendlake.pipelines.site.cards import freshness_words, range_label
+from trendlake.pipelines.site.charts import Heat, cost, heat, totals_picture
+from trendlake.pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts
 
 CHECKS_SHOWN = 200
 """Of those that all runs have kept."""

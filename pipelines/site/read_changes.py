@@ -13,15 +13,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
-from pipelines.delta import limits
-from pipelines.delta.commits import recent_commits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import table_here
-from pipelines.errors import LocalUnsupportedError
-from pipelines.report.amounts import Amount, amount_of, text
-from pipelines.report.words import NO_VALUE, length, stamp
-from pipelines.results.history import (
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.report.amounts import Amount, amount_of, text
+from trendlake.pipelines.report.words import NO_VALUE, length, stamp
+from trendlake.pipelines.results.history import (
     ADDED,
     AFTER,
     BEFORE,
@@ -32,11 +32,11 @@ from pipelines.results.history import (
     differences,
     differences_by_spark,
 )
-from pipelines.results.notes import Note
-from pipelines.results.provenance import PLAN_HASH, PROVENANCE, identity
-from pipelines.revision.change_feed import lost
-from pipelines.site.facts import ChangeFacts, ChangesFacts, RowChange
-from pipelines.spark.columns import column
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.provenance import PLAN_HASH, PROVENANCE, identity
+from trendlake.pipelines.revision.change_feed import lost
+from trendlake.pipelines.site.facts import ChangeFacts, ChangesFacts, RowChange
+from trendlake.pipelines.spark.columns import column
 
 CHANGES_SHOWN = 20
 SAMPLED = 5

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan
-from cep_core.events.windows import moment
-from pipelines.report.amounts import Amount
-from pipelines.report.bins import SECOND, shared_point
-from pipelines.report.database import Database, Stored
-from pipelines.report.facts import Measure, PatternFacts, Point, Window
-from pipelines.report.summary import MOST_POINTS
-from pipelines.results.reuse import current_hashes
-from pipelines.site.facts import GroupFacts, OverviewFacts
-from pipelines.site.overview import HEAT_COLUMNS, Counts, Peak
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.bins import SECOND, shared_point
+from trendlake.pipelines.report.database import Database, Stored
+from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, Window
+from trendlake.pipelines.report.summary import MOST_POINTS
+from trendlake.pipelines.results.reuse import current_hashes
+from trendlake.pipelines.site.facts import GroupFacts, OverviewFacts
+from trendlake.pipelines.site.overview import HEAT_COLUMNS, Counts, Peak
 
 GROUPS_SHOWN = 24
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipelines.delta.tables import Warehouse
-from pipelines.error_text import plural
-from pipelines.report.facts import RunFacts
-from pipelines.report.read_run import run_facts
-from pipelines.report.verdict import Verdict, verdict
-from pipelines.runs.record import SCHEMA, pattern_records, run_ends
-from pipelines.site.facts import RunsFacts
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.report.facts import RunFacts
+from trendlake.pipelines.report.read_run import run_facts
+from trendlake.pipelines.report.verdict import Verdict, verdict
+from trendlake.pipelines.runs.record import SCHEMA, pattern_records, run_ends
+from trendlake.pipelines.site.facts import RunsFacts
 
 STALE = "stale_rows"
 """The check that reports windows of an earlier form of the pattern, which a revision leaves alone."""

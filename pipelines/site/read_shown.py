@@ -9,16 +9,16 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan
-from pipelines.errors import LocalUnsupportedError, ProjectError
-from pipelines.report.amounts import Amount, amount_of
-from pipelines.report.facts import PatternFacts, RowResult, Window
-from pipelines.report.layout import Layout
-from pipelines.report.words import length
-from pipelines.results.columns import ranking_of
-from pipelines.results.read import Selection, read_rows
-from pipelines.results.spark_order import texts_here
-from pipelines.site.facts import ShownFacts
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.errors import LocalUnsupportedError, ProjectError
+from trendlake.pipelines.report.amounts import Amount, amount_of
+from trendlake.pipelines.report.facts import PatternFacts, RowResult, Window
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.words import length
+from trendlake.pipelines.results.columns import ranking_of
+from trendlake.pipelines.results.read import Selection, read_rows
+from trendlake.pipelines.results.spark_order import texts_here
+from trendlake.pipelines.site.facts import ShownFacts
 
 ROWS_SHOWN = 10
 

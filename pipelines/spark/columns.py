@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from pipelines.spark.identifiers import quoted
+from trendlake.pipelines.spark.identifiers import quoted
 
 
 def column(name: str) -> Column:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, StringType
 
-from pipelines.spark.columns import column
+from trendlake.pipelines.spark.columns import column
 
 LARGE = 64 << 20
 """Bytes from which on a table goes to a Spark on this machine as a file: else Java would hold all of it in memory."""

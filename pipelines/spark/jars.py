@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pipelines.errors import JarsMissingError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.spark.java_home import java_program
-from pipelines.spark.setup_files import JARS, LOCK, setup_file, shared_folder, spark_jars
+from trendlake.pipelines.errors import JarsMissingError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.spark.java_home import java_program
+from trendlake.pipelines.spark.setup_files import JARS, LOCK, setup_file, shared_folder, spark_jars
 
 DELTA = "delta-spark_"
 """How the name of the jar begins without which there is no Delta."""

@@ -7,9 +7,9 @@ import os
 import shutil
 import sys
 
-from pipelines.errors import JavaMissingError
-from pipelines.project.paths import Project
-from pipelines.spark.setup_files import setup_file
+from trendlake.pipelines.errors import JavaMissingError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.spark.setup_files import setup_file
 
 JAVA_HINT = "install Java 17 or 21 (such as openjdk-17-jre-headless), or set JAVA_HOME to where it is"
 ASCII = ("ansi_x3.4-1968", "us-ascii", "ascii", "646")

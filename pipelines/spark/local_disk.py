@@ -18,10 +18,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipelines.errors import JarsMissingError
-from pipelines.spark.java_home import java_program
-from pipelines.spark.jvm import java_class
-from pipelines.spark.setup_files import spark_jars
+from trendlake.pipelines.errors import JarsMissingError
+from trendlake.pipelines.spark.java_home import java_program
+from trendlake.pipelines.spark.jvm import java_class
+from trendlake.pipelines.spark.setup_files import spark_jars
 
 SOURCES = tuple(Path(__file__).with_name(f"{name}.java") for name in ("LinkLogStore", "LocalDisk"))
 LOG_STORE_SETTING = "spark.delta.logStore.file.impl"

@@ -13,10 +13,10 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from pipelines.project.paths import Project
-from pipelines.project.profile import SPARK_PROPERTIES, Profile
-from pipelines.project.stores import refuse_unsafe_store
-from pipelines.spark.session import start_session
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import SPARK_PROPERTIES, Profile
+from trendlake.pipelines.project.stores import refuse_unsafe_store
+from trendlake.pipelines.spark.session import start_session
 
 ELSEWHERE = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT", SPARK_PROPERTIES)
 """Variables under which Spark may read settings that give a plain path another file system."""

@@ -11,17 +11,17 @@ from typing import Any
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from pipelines.errors import JavaMissingError
-from pipelines.project.paths import Project
-from pipelines.project.profile import PYTHON, Profile
-from pipelines.project.stores import ANY_SCHEME, refuse_unsafe_store
-from pipelines.redaction import JAVA_PATTERN
-from pipelines.spark import local_disk
-from pipelines.spark.jars import find_jars
-from pipelines.spark.java_home import JAVA_HINT, choose_java
-from pipelines.spark.java_process import start_java
-from pipelines.spark.jvm import hold_classes, java_class
-from pipelines.spark.setup_files import setup_file
+from trendlake.pipelines.errors import JavaMissingError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import PYTHON, Profile
+from trendlake.pipelines.project.stores import ANY_SCHEME, refuse_unsafe_store
+from trendlake.pipelines.redaction import JAVA_PATTERN
+from trendlake.pipelines.spark import local_disk
+from trendlake.pipelines.spark.jars import find_jars
+from trendlake.pipelines.spark.java_home import JAVA_HINT, choose_java
+from trendlake.pipelines.spark.java_process import start_java
+from trendlake.pipelines.spark.jvm import hold_classes, java_class
+from trendlake.pipelines.spark.setup_files import setup_file
 
 FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -32,7 +32,7 @@ FIXED = {
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "pipelines.steps.worker_parent",
+    "spark.python.daemon.module": "trendlake.pipelines.steps.worker_parent",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

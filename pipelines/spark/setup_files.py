@@ -7,9 +7,9 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from pipelines.errors import NotInstalledError
-from pipelines.project import shipped
-from pipelines.project.paths import Project
+from trendlake.pipelines.errors import NotInstalledError
+from trendlake.pipelines.project import shipped
+from trendlake.pipelines.project.paths import Project
 
 LOCK = Path(__file__).with_name("jars.lock")
 """The lock of Delta's jars, which also names the shared folder: another version of Delta has another folder."""

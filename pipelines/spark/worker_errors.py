@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PythonException
 
-from cep_core.errors import TrendlakeError
-from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
 
 
 @contextmanager

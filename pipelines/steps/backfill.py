@@ -15,18 +15,18 @@ from itertools import pairwise
 
 from pyspark.sql import SparkSession
 
-from cep_core.events.windows import Windows, clock_text
-from pipelines.delta.table_versions import TableVersion, newest
-from pipelines.delta.tables import read_at
-from pipelines.errors import BadNumberError
-from pipelines.quality import quarantine as q
-from pipelines.results.ledger import read_ledger
-from pipelines.results.row_versions import StaleRows
-from pipelines.results.windows import united
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.spark.jvm import java_class
-from pipelines.steps.sequence import STEPS
+from trendlake.cep_core.events.windows import Windows, clock_text
+from trendlake.pipelines.delta.table_versions import TableVersion, newest
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.errors import BadNumberError
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.results.ledger import read_ledger
+from trendlake.pipelines.results.row_versions import StaleRows
+from trendlake.pipelines.results.windows import united
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.jvm import java_class
+from trendlake.pipelines.steps.sequence import STEPS
 
 CHUNKS = 12
 """The number of chunks of a backfill without `--chunk`: a sign of life every so often, and little lost to a kill."""

@@ -12,11 +12,11 @@ from typing import Literal, TypeVar
 
 from pyspark.sql import SparkSession
 
-from pipelines.errors import UpstreamFailedError
-from pipelines.project.paths import upstream
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.sequence import STEPS, TOGETHER
+from trendlake.pipelines.errors import UpstreamFailedError
+from trendlake.pipelines.project.paths import upstream
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.sequence import STEPS, TOGETHER
 
 State = Literal["succeeded", "failed", "skipped"]
 T = TypeVar("T")

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cep_core.events.windows import clock_text
-from pipelines.check import Check
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.results import contract_name, results_contract
-from pipelines.delta import limits
-from pipelines.error_text import plural
-from pipelines.history_checks import checks as history_checks
-from pipelines.results.reuse import narrowed
-from pipelines.results.staged_checks import StagedRows, judged, judged_here, refuse_failed, staged_rows
-from pipelines.results.staging import read_staged, refuse_lost
-from pipelines.runs.record import Attempt, recorded_together
-from pipelines.runs.road import HERE, Road
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
+from trendlake.cep_core.events.windows import clock_text
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.results import contract_name, results_contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.history_checks import checks as history_checks
+from trendlake.pipelines.results.reuse import narrowed
+from trendlake.pipelines.results.staged_checks import StagedRows, judged, judged_here, refuse_failed, staged_rows
+from trendlake.pipelines.results.staging import read_staged, refuse_lost
+from trendlake.pipelines.runs.record import Attempt, recorded_together
+from trendlake.pipelines.runs.road import HERE, Road
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
 
 
 def check_results(run: Run) -> Record:

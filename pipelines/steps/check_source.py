@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pipelines.check import Check
-from pipelines.delta.table_versions import table_id
-from pipelines.delta.tables import exists, latest_version
-from pipelines.errors import ToleranceError
-from pipelines.quality.quarantine_counts import Broken
-from pipelines.results.owners import refuse_other_owner
-from pipelines.results.types import refuse_other_types
-from pipelines.runs.consistency import future_events
-from pipelines.runs.record import Attempt, recorded_together
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.judge_source import Judgement, judge_source
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.delta.tables import exists, latest_version
+from trendlake.pipelines.errors import ToleranceError
+from trendlake.pipelines.quality.quarantine_counts import Broken
+from trendlake.pipelines.results.owners import refuse_other_owner
+from trendlake.pipelines.results.types import refuse_other_types
+from trendlake.pipelines.runs.consistency import future_events
+from trendlake.pipelines.runs.record import Attempt, recorded_together
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.judge_source import Judgement, judge_source
 
 
 @dataclass

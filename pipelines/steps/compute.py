@@ -7,22 +7,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.delta.commits import recent_commits
-from pipelines.delta.tables import exists
-from pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
-from pipelines.execute.channel import Member, channels_of, joint, together
-from pipelines.results.computation import Outcomes, answers_here, stage_together
-from pipelines.results.ledger import notes, read_ledger
-from pipelines.results.member_reuse import NONE, Settled, settled_members
-from pipelines.results.notes import Note
-from pipelines.results.reuse import changed, reuse_check
-from pipelines.results.source_events import SourceEvents
-from pipelines.results.staging import stage_answers, stage_nothing
-from pipelines.runs.consistency import watermark_of
-from pipelines.runs.record import Attempt, recorded_together
-from pipelines.runs.road import Road
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.delta.tables import exists
+from trendlake.pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
+from trendlake.pipelines.execute.channel import Member, channels_of, joint, together
+from trendlake.pipelines.results.computation import Outcomes, answers_here, stage_together
+from trendlake.pipelines.results.ledger import notes, read_ledger
+from trendlake.pipelines.results.member_reuse import NONE, Settled, settled_members
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.reuse import changed, reuse_check
+from trendlake.pipelines.results.source_events import SourceEvents
+from trendlake.pipelines.results.staging import stage_answers, stage_nothing
+from trendlake.pipelines.runs.consistency import watermark_of
+from trendlake.pipelines.runs.record import Attempt, recorded_together
+from trendlake.pipelines.runs.road import Road
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
 
 
 @dataclass(frozen=True)

@@ -13,23 +13,23 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from pipelines.check import Check
-from pipelines.contracts.rules import Rule
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.parquet_scan import all_rows, paths_by_delta
-from pipelines.delta.table_versions import schema_of
-from pipelines.delta.tables import read_at, with_retries
-from pipelines.error_text import plural
-from pipelines.errors import OtherwiseWrittenError
-from pipelines.quality import quarantine as q
-from pipelines.quality.local_check import judge_small
-from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
-from pipelines.quality.scan import Scan, columns_read, scan, scan_files, sharing
-from pipelines.results.source_events import REPEATED
-from pipelines.results.windows import united
-from pipelines.runs.road import HERE, Road
-from pipelines.runs.run import Run
-from pipelines.spark.columns import column
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.parquet_scan import all_rows, paths_by_delta
+from trendlake.pipelines.delta.table_versions import schema_of
+from trendlake.pipelines.delta.tables import read_at, with_retries
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import OtherwiseWrittenError
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.local_check import judge_small
+from trendlake.pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
+from trendlake.pipelines.quality.scan import Scan, columns_read, scan, scan_files, sharing
+from trendlake.pipelines.results.source_events import REPEATED
+from trendlake.pipelines.results.windows import united
+from trendlake.pipelines.runs.road import HERE, Road
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.columns import column
 
 KEYS = "key_indexes"
 """The folder of the state folder that holds what is known of the keys of large tables; it may be removed."""

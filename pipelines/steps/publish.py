@@ -17,33 +17,33 @@ from functools import partial
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta import limits
-from pipelines.delta.commits import Commit, recent_commits
-from pipelines.delta.local_commit import shaped
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import OvertakenError, with_retries
-from pipelines.errors import StaleRunError, StepOrderError
-from pipelines.results.columns import time_of
-from pipelines.results.coverage import slice_of
-from pipelines.results.ledger import Ledger, Publications, notes, read_ledger
-from pipelines.results.owned_rows import OwnedRows
-from pipelines.results.provenance import identity
-from pipelines.results.publication import Publication, create_results
-from pipelines.results.reuse import MEMBERS, changed, narrowed, noted
-from pipelines.results.row_versions import work_of_run
-from pipelines.results.source_events import REPEATED
-from pipelines.results.staging import read_staged, refuse_lost, staged_here, staged_schema
-from pipelines.results.types import refuse_other_types
-from pipelines.revision.local_rewrite import Published, Rewrite
-from pipelines.revision.row_diff import differing
-from pipelines.runs.basis import Basis
-from pipelines.runs.consistency import last_ready, ready
-from pipelines.runs.record import Attempt, recorded_together
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.spark.columns import column
-from pipelines.spark.session import uncompiled
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import Commit, recent_commits
+from trendlake.pipelines.delta.local_commit import shaped
+from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import OvertakenError, with_retries
+from trendlake.pipelines.errors import StaleRunError, StepOrderError
+from trendlake.pipelines.results.columns import time_of
+from trendlake.pipelines.results.coverage import slice_of
+from trendlake.pipelines.results.ledger import Ledger, Publications, notes, read_ledger
+from trendlake.pipelines.results.owned_rows import OwnedRows
+from trendlake.pipelines.results.provenance import identity
+from trendlake.pipelines.results.publication import Publication, create_results
+from trendlake.pipelines.results.reuse import MEMBERS, changed, narrowed, noted
+from trendlake.pipelines.results.row_versions import work_of_run
+from trendlake.pipelines.results.source_events import REPEATED
+from trendlake.pipelines.results.staging import read_staged, refuse_lost, staged_here, staged_schema
+from trendlake.pipelines.results.types import refuse_other_types
+from trendlake.pipelines.revision.local_rewrite import Published, Rewrite
+from trendlake.pipelines.revision.row_diff import differing
+from trendlake.pipelines.runs.basis import Basis
+from trendlake.pipelines.runs.consistency import last_ready, ready
+from trendlake.pipelines.runs.record import Attempt, recorded_together
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.session import uncompiled
 
 
 def publish(run: Run) -> Record:

@@ -13,24 +13,24 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cache
 
-from pipelines.check import Check
-from pipelines.delta.table_versions import TableVersion, newest
-from pipelines.delta.tables import CONFLICTS
-from pipelines.errors import BusyTableError
-from pipelines.results.coverage import Segment, slice_of
-from pipelines.results.ledger import Ledger, Publications, read_ledger
-from pipelines.results.notes import Note
-from pipelines.results.publication import DELETE, INSERT, UPDATE
-from pipelines.results.reuse import noted
-from pipelines.results.types import refuse_other_types
-from pipelines.revision.affected import work_of_revision
-from pipelines.revision.revision import Revision
-from pipelines.revision.scope import Task, older_versions, stale_windows, task_of
-from pipelines.revision.source_changes import SourceChanges
-from pipelines.runs.consistency import future_events
-from pipelines.runs.record import Attempt, recorded_together
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.delta.table_versions import TableVersion, newest
+from trendlake.pipelines.delta.tables import CONFLICTS
+from trendlake.pipelines.errors import BusyTableError
+from trendlake.pipelines.results.coverage import Segment, slice_of
+from trendlake.pipelines.results.ledger import Ledger, Publications, read_ledger
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.publication import DELETE, INSERT, UPDATE
+from trendlake.pipelines.results.reuse import noted
+from trendlake.pipelines.results.types import refuse_other_types
+from trendlake.pipelines.revision.affected import work_of_revision
+from trendlake.pipelines.revision.revision import Revision
+from trendlake.pipelines.revision.scope import Task, older_versions, stale_windows, task_of
+from trendlake.pipelines.revision.source_changes import SourceChanges
+from trendlake.pipelines.runs.consistency import future_events
+from trendlake.pipelines.runs.record import Attempt, recorded_together
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
 
 ATTEMPTS = 5
 
@@ -128,8 +128,8 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
         return True
     if run.needs_watermark:
         record.checks.append(future_events(run, task.version))
-    from pipelines.revision.local import local_revision  # with the kernels: mostly nothing is to be done
-    from pipelines.revision.spark import SparkRevision
+    from trendlake.pipelines.revision.local import local_revision  # with the kernels: mostly nothing is to be done
+    from trendlake.pipelines.revision.spark import SparkRevision
 
     revision: Revision
     revision, road = run.roads.take(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pipelines.runs.record import Attempt
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.check_results import check_results, check_results_together
-from pipelines.steps.check_source import check_source, check_source_together
-from pipelines.steps.compute import compute, compute_together
-from pipelines.steps.publish import publish, publish_together
+from trendlake.pipelines.runs.record import Attempt
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.check_results import check_results, check_results_together
+from trendlake.pipelines.steps.check_source import check_source, check_source_together
+from trendlake.pipelines.steps.compute import compute, compute_together
+from trendlake.pipelines.steps.publish import publish, publish_together
 
 STEPS: dict[str, Callable[[Run], Record]] = {
     "check_source": check_source,

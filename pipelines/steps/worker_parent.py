@@ -12,7 +12,7 @@ import gc
 import pyspark.worker  # noqa: F401 - for the workers
 from pyspark.daemon import manager
 
-import pipelines.results.staging  # noqa: F401 - for the workers
+import trendlake.pipelines.results.staging  # noqa: F401 - for the workers
 
 if __name__ == "__main__":
     gc.freeze()  # no collection in a worker looks at modules, which would copy their memory

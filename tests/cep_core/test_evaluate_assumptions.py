@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import AssumptionWarning, PatternWarning, evaluate
-from cep_core.errors import BadEventsError
+from trendlake.cep_core import AssumptionWarning, PatternWarning, evaluate
+from trendlake.cep_core.errors import BadEventsError
 
 RISING = {
     "kind": "trends",

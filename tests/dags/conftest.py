@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from jobs.airflow.home import ROOT, AirflowHome, free_port
-from pipelines.project.paths import Project, find_project
-from pipelines.project.profile import load_profile
-from pipelines.spark.jars import jars_folder
 from tests.support.lineage_events import LINEAGE
+from trendlake.jobs.airflow.home import ROOT, AirflowHome, free_port
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.project.profile import load_profile
+from trendlake.pipelines.spark.jars import jars_folder
 
 AirflowCommand = Callable[..., str]
 AirflowCommands = Callable[..., list[str]]

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.airflow.api import AirflowApi
-from jobs.airflow.home import AirflowHome
-from jobs.airflow.login import password_of
 from tests.dags.conftest import AirflowCommands
 from tests.dags.test_import_errors import parsed
 from tests.support.flights import Lake, flight
+from trendlake.jobs.airflow.api import AirflowApi
+from trendlake.jobs.airflow.home import AirflowHome
+from trendlake.jobs.airflow.login import password_of
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
 

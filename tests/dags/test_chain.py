@@ -12,18 +12,18 @@ import pyarrow.csv
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.airflow.api import AirflowApi
-from jobs.airflow.home import ROOT, AirflowHome, free_port
-from jobs.airflow.login import password_of
-from jobs.terminal.times import micros_of
-from pipelines.project.paths import Project, find_project
-from pipelines.project.profile import load_profile
-from pipelines.runs.run import Run, prepare
-from pipelines.spark.jars import jars_folder
 from tests.dags.test_run import DONE, STEPS, wait
 from tests.pipelines.revision import test_upstream as upstream
 from tests.pipelines.revision.test_upstream import DAYS, PAIRS, RISING, correct, leg, published
 from tests.support.flights import Lake, all_steps, table
+from trendlake.jobs.airflow.api import AirflowApi
+from trendlake.jobs.airflow.home import ROOT, AirflowHome, free_port
+from trendlake.jobs.airflow.login import password_of
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.project.profile import load_profile
+from trendlake.pipelines.runs.run import Run, prepare
+from trendlake.pipelines.spark.jars import jars_folder
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from jobs.airflow.home import ROOT, AirflowHome
 from tests.dags.conftest import FOREIGN, PARSE, AirflowCommand, AirflowCommands, rows
+from trendlake.jobs.airflow.home import ROOT, AirflowHome
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
@@ -56,7 +56,7 @@ bundle.initialize()
 prepared = ["trendlake_dags" in sys.modules]
 bundle.refresh()
 prepared.append("trendlake_dags" in sys.modules)
-from pipelines.contracts.contract import _loaded
+from trendlake.pipelines.contracts.contract import _loaded
 prepared.append(_loaded.cache_info().currsize)
 folder = Path(sys.argv[1])
 bag = BundleDagBag(dag_folder=folder, bundle_path=folder, bundle_name="patterns")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.airflow.api import AirflowApi, AirflowApiError
-from jobs.airflow.home import AirflowHome
-from jobs.airflow.login import new_password, password_of, passwords_file
-from pipelines.project.paths import Project
+from trendlake.jobs.airflow.api import AirflowApi, AirflowApiError
+from trendlake.jobs.airflow.home import AirflowHome
+from trendlake.jobs.airflow.login import new_password, password_of, passwords_file
+from trendlake.pipelines.project.paths import Project
 
 
 def test_each_start_has_a_password_that_only_its_user_can_read(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from jobs.airflow.home import ROOT, AirflowHome
 from tests.dags.conftest import AirflowCommands
 from tests.dags.test_import_errors import parsed
 from tests.support.odd_entries import MARK, hidden, make, odd, unreadable
+from trendlake.jobs.airflow.home import ROOT, AirflowHome
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 

@@ -19,15 +19,15 @@ import pytest
 from openlineage.client.event_v2 import RunState
 from pyspark.sql import Row, SparkSession
 
-from jobs.airflow.api import AirflowApi
-from jobs.airflow.home import ROOT, AirflowHome
-from jobs.airflow.login import password_of
-from pipelines.runs.stage import STAGES
 from tests.conftest import CHAOS
 from tests.dags.conftest import AirflowCommand
 from tests.dags.test_login import no_way_in_without_the_password
 from tests.support.flights import Lake, flight
 from tests.support.lineage_events import events, read
+from trendlake.jobs.airflow.api import AirflowApi
+from trendlake.jobs.airflow.home import ROOT, AirflowHome
+from trendlake.jobs.airflow.login import password_of
+from trendlake.pipelines.runs.stage import STAGES
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from jobs.airflow.home import LOCAL_SETTINGS
+from trendlake.jobs.airflow.home import LOCAL_SETTINGS
 
 SECONDS = 30
 

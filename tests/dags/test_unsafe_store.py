@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.airflow.home import ROOT, AirflowHome
+from trendlake.jobs.airflow.home import ROOT, AirflowHome
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 

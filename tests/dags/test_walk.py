@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
-from jobs.airflow.api import AirflowApi
-from jobs.airflow.home import free_port
-from jobs.airflow.login import password_of
-from pipelines.project.paths import find_project
 from tests.conftest import ROOT
 from tests.dags.test_run import DONE, wait
 from tests.end_to_end.test_tutorial import steps
+from trendlake.jobs.airflow.api import AirflowApi
+from trendlake.jobs.airflow.home import free_port
+from trendlake.jobs.airflow.login import password_of
+from trendlake.pipelines.project.paths import find_project
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
 
@@ -74,7 +74,7 @@ class User:
         self.folder, self.port = folder, port
         command = folder.parent / "bin" / "trendlake"
         command.parent.mkdir()
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m jobs.main "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m trendlake.jobs.main "$@"\n')
         command.chmod(0o755)
         left_out = ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE")
         self.environment = {name: value for name, value in os.environ.items() if name not in left_out}

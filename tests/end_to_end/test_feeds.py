@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.actions import ingest, revise
-from jobs.terminal import workspace
-from jobs.terminal.workspace import Place
 from tests.support.own_source import output_of
+from trendlake.jobs.actions import ingest, revise
+from trendlake.jobs.terminal import workspace
+from trendlake.jobs.terminal.workspace import Place
 
 pytestmark = pytest.mark.spark
 

@@ -37,7 +37,7 @@ def said(folder: Path, *arguments: str | Path, code: int = 0) -> list[Any]:
     environment = {name: value for name, value in os.environ.items() if name != "TRENDLAKE_STATE"}
     environment["PYTHONPATH"] = str(ROOT)
     environment.setdefault("TRENDLAKE_JARS", str(Path(os.environ.get("TRENDLAKE_STATE", ROOT / ".trendlake")) / "jars"))
-    command = [sys.executable, "-m", "jobs.main", *map(str, arguments), "--json"]
+    command = [sys.executable, "-m", "trendlake.jobs.main", *map(str, arguments), "--json"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     lines = done.stdout.splitlines() if arguments[0] == "backfill" else [done.stdout]

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.actions import delete, ingest, revise
-from jobs.terminal import workspace
-from jobs.terminal.workspace import Place
 from tests.conftest import ROOT
 from tests.support.own_source import FALLING, output_of
+from trendlake.jobs.actions import delete, ingest, revise
+from trendlake.jobs.terminal import workspace
+from trendlake.jobs.terminal.workspace import Place
 
 PAGE = ROOT / "docs" / "how-to" / "late-correction.md"
 HEADER = "id,at,company,price"

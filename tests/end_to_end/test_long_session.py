@@ -13,8 +13,8 @@ from statistics import median
 
 import pytest
 
-from pipelines.project.paths import find_project
 from tests.support.own_source import FALLING, start
+from trendlake.pipelines.project.paths import find_project
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 
@@ -24,10 +24,10 @@ import json, sys, time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 import pyarrow as pa
-from jobs.actions.backfill import run_backfill
-from jobs.terminal.workspace import find_place, session
-from pipelines.contracts.contract import load_contract
-from pipelines.ingest.deliver import create_source, ingest
+from trendlake.jobs.actions.backfill import run_backfill
+from trendlake.jobs.terminal.workspace import find_place, session
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.ingest.deliver import create_source, ingest
 
 deliveries, chunks = int(sys.argv[1]), int(sys.argv[2])
 place = find_place(Path(sys.argv[3]), None)

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.runs import code_versions
 from tests.support.one_session import commands, typed
 from tests.support.shop import CONTRACT, DAILY, FIRST, LAST, NAME, Shop, opened_shop, trades
+from trendlake.pipelines.runs import code_versions
 
 pytestmark = pytest.mark.spark
 

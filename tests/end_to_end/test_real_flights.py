@@ -9,20 +9,20 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from cep_core.events.windows import moment
-from jobs.terminal.times import micros_of
-from pipelines.contracts.contract import load_contract
-from pipelines.delta.tables import Warehouse
-from pipelines.ingest import flights
-from pipelines.ingest.deliver import ingest
-from pipelines.project.paths import find_project
-from pipelines.project.profile import Profile
-from pipelines.runs.run import Run, prepare
-from pipelines.runs.stage import Record
-from pipelines.steps.batch import Member, run_batch
 from tests.conftest import ROOT
 from tests.support import flights_by_enumeration
 from tests.support.flights_by_enumeration import Answer, Key, Leg
+from trendlake.cep_core.events.windows import moment
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.ingest import flights
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.runs.run import Run, prepare
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.batch import Member, run_batch
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -71,7 +71,7 @@ def test_the_tutorial(tmp_path: Path) -> None:
     """As a new user would, from nothing: only the page's commands, in one folder, each in a process of its own."""
     command = tmp_path / "bin" / "trendlake"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m jobs.main "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m trendlake.jobs.main "$@"\n')
     command.chmod(0o755)
     left_out = ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}

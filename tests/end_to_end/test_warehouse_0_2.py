@@ -16,17 +16,17 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.actions.show import Shown, print_results
-from jobs.terminal.json_output import json_text
-from jobs.terminal.workspace import Place
-from pipelines.contracts.contract import load_contract
-from pipelines.ingest.deliver import ingest
-from pipelines.project.paths import Project
-from pipelines.project.profile import Limits, Profile
-from pipelines.runs.run import Run, prepare
-from pipelines.steps.revise import revise
 from tests.support.flights import all_steps
 from tests.support.warehouse_0_2 import FOLDER, unpack
+from trendlake.jobs.actions.show import Shown, print_results
+from trendlake.jobs.terminal.json_output import json_text
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.runs.run import Run, prepare
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

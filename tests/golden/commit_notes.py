@@ -13,19 +13,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from pipelines.delta.commits import known_commits
-from pipelines.ingest import small_files
-from pipelines.ingest.delete import delete_rows, rows_where
-from pipelines.ingest.open_rows import open_rows
-from pipelines.ingest.replay import newest, replay
-from pipelines.ingest.small_files import put_together
-from pipelines.project.paths import find_project
-from pipelines.project.profile import Profile
-from pipelines.spark.session import start_session
-from pipelines.steps.check_source import check_source
-from pipelines.steps.revise import revise
 from tests.conftest import ROOT
 from tests.support.flights import Lake, all_steps, flight, snowball
+from trendlake.pipelines.delta.commits import known_commits
+from trendlake.pipelines.ingest import small_files
+from trendlake.pipelines.ingest.delete import delete_rows, rows_where
+from trendlake.pipelines.ingest.open_rows import open_rows
+from trendlake.pipelines.ingest.replay import newest, replay
+from trendlake.pipelines.ingest.small_files import put_together
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.spark.session import start_session
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.revise import revise
 
 NOTES = Path(__file__).parent / "commit_notes.json"
 DAY = ("2013-03-01", "2013-03-02")

@@ -20,12 +20,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core import PatternWarning, TrendlakeError, compile_query, run_plan
-from cep_core.errors import PatternErrors
-from cep_core.events.schema import schema_of
 from tests.support import intervals
 from tests.support.cases import load
 from tests.support.engines import TIME, to_table
+from trendlake.cep_core import PatternWarning, TrendlakeError, compile_query, run_plan
+from trendlake.cep_core.errors import PatternErrors
+from trendlake.cep_core.events.schema import schema_of
 
 FOLDER = Path(__file__).parent
 DIGESTS = FOLDER / "digests.json"

@@ -11,22 +11,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cep_core.engine import compile_plan
-from cep_core.errors import TrendlakeError
-from cep_core.load import load_pattern
-from pipelines.check import Check
-from pipelines.contracts import column_names
-from pipelines.contracts.pattern_source import source_contract
-from pipelines.delta.commits import publication
-from pipelines.ingest import write_by_spark
-from pipelines.ingest.commits import LINE
-from pipelines.project.paths import find_project
-from pipelines.quality import uniqueness
-from pipelines.results.staging import ORIGIN
-from pipelines.runs.basis import Basis
-from pipelines.runs.record import SCHEMA
-from pipelines.runs.stage import STAGES
 from tests.conftest import ROOT
+from trendlake.cep_core.engine import compile_plan
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.load import load_pattern
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts import column_names
+from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.delta.commits import publication
+from trendlake.pipelines.ingest import write_by_spark
+from trendlake.pipelines.ingest.commits import LINE
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.quality import uniqueness
+from trendlake.pipelines.results.staging import ORIGIN
+from trendlake.pipelines.runs.basis import Basis
+from trendlake.pipelines.runs.record import SCHEMA
+from trendlake.pipelines.runs.stage import STAGES
 
 FORMATS = Path(__file__).parent / "formats.json"
 
@@ -71,7 +71,7 @@ def result_columns() -> dict[str, list[str]]:
 def error_codes() -> list[str]:
     """Of every mistake that a user can make."""
     codes = set[str]()
-    for name in ("cep_core.errors", "pipelines.errors"):
+    for name in ("trendlake.cep_core.errors", "trendlake.pipelines.errors"):
         kinds = [item for item in vars(importlib.import_module(name)).values() if isinstance(item, type)]
         codes |= {kind.code for kind in kinds if issubclass(kind, TrendlakeError)}
     return sorted(codes)

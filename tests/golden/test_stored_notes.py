@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from pipelines.results.notes import Note
 from tests.support.warehouse_0_2 import unpack
+from trendlake.pipelines.results.notes import Note
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from cep_core.kinds import KINDS as BUILT
 from tests.golden.corpus import DIGESTS, KINDS, digests, total
+from trendlake.cep_core.kinds import KINDS as BUILT
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

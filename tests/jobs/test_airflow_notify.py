@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from jobs.airflow.home import free_port
-from jobs.airflow.lock import address, claimed
-from jobs.airflow.notify import IN_A_TASK, asset_of, notify_of_source
-from jobs.main import app
-from pipelines.errors import ProjectError
-from pipelines.project.paths import Project
 from tests.conftest import ROOT
+from trendlake.jobs.airflow.home import free_port
+from trendlake.jobs.airflow.lock import address, claimed
+from trendlake.jobs.airflow.notify import IN_A_TASK, asset_of, notify_of_source
+from trendlake.jobs.main import app
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.project.paths import Project
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from jobs.airflow.lock import claimed
-from pipelines.project.paths import Project
+from trendlake.jobs.airflow.lock import claimed
+from trendlake.pipelines.project.paths import Project
 with claimed(Project(Path(sys.argv[1]), Path(sys.argv[1]))) as file:
     file.write_text("http://localhost:1")
     print("held", flush=True)

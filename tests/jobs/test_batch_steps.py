@@ -13,10 +13,10 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from jobs.actions import batch_steps, revise, steps
-from jobs.airflow.progress import Failure, members_done, progress_file, steps_done
 from tests.jobs.test_run_several import DAY, project
 from tests.support.own_source import output_of
+from trendlake.jobs.actions import batch_steps, revise, steps
+from trendlake.jobs.airflow.progress import Failure, members_done, progress_file, steps_done
 
 pytestmark = pytest.mark.spark
 __all__ = ["project"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from jobs.main import app
 from tests.conftest import ROOT
+from trendlake.jobs.main import app
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from cep_core import load_pattern
-from jobs.main import app
 from tests.conftest import ROOT
+from trendlake.cep_core import load_pattern
+from trendlake.jobs.main import app
 
 FAMILY = "examples/families/volume_alarm.yaml"
 AT = ("--project-dir", str(ROOT))

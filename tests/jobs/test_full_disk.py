@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from jobs.terminal.workspace import Place, refresh_if_possible, report, report_if_possible, reports
-from pipelines.delta.local_append import append_here, refuse_full_disk
-from pipelines.runs.record import SCHEMA
 from tests.support.disks import full, small_disk
 from tests.support.flights import Lake, all_steps, snowball
+from trendlake.jobs.terminal.workspace import Place, refresh_if_possible, report, report_if_possible, reports
+from trendlake.pipelines.delta.local_append import append_here, refuse_full_disk
+from trendlake.pipelines.runs.record import SCHEMA
 
 pytestmark = pytest.mark.spark
 

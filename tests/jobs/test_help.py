@@ -11,8 +11,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from jobs.main import PANELS, STEPS, app, first_line
 from tests.conftest import ROOT
+from trendlake.jobs.main import PANELS, STEPS, app, first_line
 
 WIDTH = 80
 

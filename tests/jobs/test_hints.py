@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.terminal.hints import as_typed, command, given
 from tests.support.own_source import output_of
+from trendlake.jobs.terminal.hints import as_typed, command, given
 
 PLACE = Path("/my lake")
 

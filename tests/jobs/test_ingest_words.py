@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.actions.ingest import describe, stopped_in_words
-from jobs.actions.revise import patterns_of
-from jobs.terminal.workspace import Place
-from pipelines.ingest.deliver import Taken
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.quality.quarantine_counts import Broken
+from trendlake.jobs.actions.ingest import describe, stopped_in_words
+from trendlake.jobs.actions.revise import patterns_of
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.ingest.deliver import Taken
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.quality.quarantine_counts import Broken
 
 CASES = [
     (Taken(5, new=5), "5 rows: 5 new"),

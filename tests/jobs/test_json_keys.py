@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from jobs.main import app
 from tests.golden.documents import keys, stored
 from tests.support.own_source import FALLING, pair_of_a_batch, start
+from trendlake.jobs.main import app
 
 
 @pytest.fixture(scope="module")

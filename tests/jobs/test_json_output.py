@@ -12,15 +12,15 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from cep_core.errors import Place, TrendlakeError
-from jobs.main import app
-from jobs.terminal.json_output import of_record
-from jobs.terminal.outcome import Verdict, guarded
-from pipelines import redaction
-from pipelines.runs.record import SCHEMA
-from pipelines.runs.stage import Record
 from tests.conftest import ROOT
 from tests.support.own_source import start
+from trendlake.cep_core.errors import Place, TrendlakeError
+from trendlake.jobs.main import app
+from trendlake.jobs.terminal.json_output import of_record
+from trendlake.jobs.terminal.outcome import Verdict, guarded
+from trendlake.pipelines import redaction
+from trendlake.pipelines.runs.record import SCHEMA
+from trendlake.pipelines.runs.stage import Record
 
 AT = ["--from", "2026-01-05", "--to", "2026-01-06"]
 

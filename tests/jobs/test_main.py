@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from jobs.main import app
-from jobs.terminal.times import manual_run_id, micros_of
-from pipelines.errors import BadTimeError
 from tests.conftest import ROOT
+from trendlake.jobs.main import app
+from trendlake.jobs.terminal.times import manual_run_id, micros_of
+from trendlake.pipelines.errors import BadTimeError
 
 runner = CliRunner()
 AT = ["--from", "2013-01-01", "--to", "2013-01-02"]
@@ -43,7 +43,7 @@ def test_help_is_quick_and_has_examples() -> None:
     code = """
 import sys
 from typer.testing import CliRunner
-from jobs.main import app
+from trendlake.jobs.main import app
 assert CliRunner().invoke(app, ["--help"]).exit_code == 0
 print(sorted({"numba", "numpy", "pandas", "pyarrow", "pydantic", "pyspark", "lark"} & set(sys.modules)))
 """
@@ -147,7 +147,7 @@ def test_a_user_s_mistake_is_exit_code_1(arguments: list[str], message: str) -> 
 def test_jars_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before set-up the message says what to type. In a process of its own: a Java that runs has its jars."""
     monkeypatch.setenv("TRENDLAKE_JARS", str(tmp_path))
-    command = [sys.executable, "-m", "jobs.main", "maintain", "--project-dir", str(ROOT)]
+    command = [sys.executable, "-m", "trendlake.jobs.main", "maintain", "--project-dir", str(ROOT)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert "Delta's jars are not in" in result.stderr

@@ -78,7 +78,7 @@ def test_an_interval_is_given_in_whole_or_not_at_all(shop: Shop) -> None:
     """`--from` alone does not say what is meant; with both the document has them too."""
     from typer.testing import CliRunner
 
-    from jobs.main import app
+    from trendlake.jobs.main import app
 
     for option in ("--from", "--to"):
         result = CliRunner().invoke(app, ["run", NAME, option, "2026-01-05", *shop.given])

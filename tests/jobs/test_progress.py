@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.actions.steps import run_steps
-from jobs.airflow.progress import TASK_GONE, progress_file, steps_done, write_step
-from pipelines.errors import StepOrderError
+from trendlake.jobs.actions.steps import run_steps
+from trendlake.jobs.airflow.progress import TASK_GONE, progress_file, steps_done, write_step
+from trendlake.pipelines.errors import StepOrderError
 
 TASK = """
 import sys, time
-from jobs.airflow.progress import progress_file
+from trendlake.jobs.airflow.progress import progress_file
 with progress_file() as path:
     print(path, flush=True)
     sys.stdin.read()
@@ -25,7 +25,7 @@ with progress_file() as path:
 APPLICATION = """
 import sys, time
 from pathlib import Path
-from jobs.airflow.progress import end_with_task
+from trendlake.jobs.airflow.progress import end_with_task
 end_with_task(Path(sys.argv[1]))
 print("started", flush=True)
 time.sleep(120)

@@ -13,12 +13,12 @@ import pytest
 from pyarrow import parquet
 from rich.console import Console
 
-from cep_core import AnyPlan
-from jobs.actions.show import changes_of, write_rows
-from jobs.terminal.printing import table_of
-from pipelines.authoring.validate import compiled
-from pipelines.project.paths import Project
 from tests.conftest import ROOT
+from trendlake.cep_core import AnyPlan
+from trendlake.jobs.actions.show import changes_of, write_rows
+from trendlake.jobs.terminal.printing import table_of
+from trendlake.pipelines.authoring.validate import compiled
+from trendlake.pipelines.project.paths import Project
 
 IDS = [f"LGA-2013-12-29T{hour:02}:00:00Z" for hour in range(5)]
 

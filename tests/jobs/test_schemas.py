@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from cep_core.yaml.source import plain, read_yaml
-from jobs.actions.schema import CUSTOM_VALUES, SCHEMAS, schema_text
-from pipelines.contracts.properties import PROPERTIES
 from tests.conftest import ROOT
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.jobs.actions.schema import CUSTOM_VALUES, SCHEMAS, schema_text
+from trendlake.pipelines.contracts.properties import PROPERTIES
 
 FOLDER = ROOT / "docs" / "schemas"
 PATTERNS = sorted(
@@ -111,7 +111,7 @@ def test_every_property_that_is_read_is_in_the_schema() -> None:
 def test_a_schema_there_is_not_is_told() -> None:
     from typer.testing import CliRunner
 
-    from jobs.main import app
+    from trendlake.jobs.main import app
 
     result = CliRunner().invoke(app, ["schema", "patern"])
     assert result.exit_code == 1

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cep_core.yaml.source import plain, read_yaml
-from jobs.main import app
 from tests.conftest import ROOT
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.jobs.main import app
 
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.show import Shown, print_results, print_runs
-from jobs.terminal import workspace
-from jobs.terminal.json_output import json_text, of_record
-from jobs.terminal.workspace import Place
-from pipelines.errors import ProjectError, ToleranceError
-from pipelines.runs.run import Run
 from tests.support.flights import Lake, all_steps, flight
+from trendlake.jobs.actions.show import Shown, print_results, print_runs
+from trendlake.jobs.terminal import workspace
+from trendlake.jobs.terminal.json_output import json_text, of_record
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.errors import ProjectError, ToleranceError
+from trendlake.pipelines.runs.run import Run
 
 pytestmark = pytest.mark.spark
 

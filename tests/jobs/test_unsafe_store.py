@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from jobs.main import app
 from tests.conftest import ROOT
 from tests.support.own_source import FALLING, output_of, start
+from trendlake.jobs.main import app
 
 ROWS = "id,at,company,price\nt1,2026-01-05T09:00:00,A,10\nt2,2026-01-05T09:00:01Z,A,9.5\n"
 RANGE = ["--from", "2026-01-05", "--to", "2026-01-06"]
@@ -128,7 +128,7 @@ def test_both_ways_out_work_as_they_are_printed(folder: Path, more: str) -> None
     """A command that writes goes on to start Spark. In a process of its own: a Java that runs has its jars."""
     _warehouse(folder, "s3a://bucket/lake", more)
     try:
-        command = [sys.executable, "-m", "jobs.main", "run", "falling", *RANGE, "--project-dir", str(folder)]
+        command = [sys.executable, "-m", "trendlake.jobs.main", "run", "falling", *RANGE, "--project-dir", str(folder)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     finally:
         _warehouse(folder, "s3a://bucket/lake")

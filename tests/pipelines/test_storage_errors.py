@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import write_table
 
-from pipelines.errors import PASSING
-from pipelines.report.places import write_whole
-from pipelines.storage_errors import in_users_terms, storage_error
 from tests.support.disks import full, small_disk
+from trendlake.pipelines.errors import PASSING
+from trendlake.pipelines.report.places import write_whole
+from trendlake.pipelines.storage_errors import in_users_terms, storage_error
 
 WORKER = "SparkException: Job aborted: Lost task 0.0: SparkException: Python worker exited unexpectedly (crashed)"
 

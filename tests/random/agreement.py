@@ -9,11 +9,11 @@ from typing import Any
 
 from hypothesis import assume
 
-from cep_core import PatternErrors, PatternWarning
-from cep_core.errors import NotSupportedError
 from tests.random.strategies import COLUMNS, Question
 from tests.reference.trends import TooManyTrendsError, reference
 from tests.support.engines import differences, kernels
+from trendlake.cep_core import PatternErrors, PatternWarning
+from trendlake.cep_core.errors import NotSupportedError
 
 LIMIT = 20_000
 """Derivations of one part in one window: some 50 ms of enumeration."""

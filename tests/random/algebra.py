@@ -11,12 +11,12 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, PatternWarning, compile_query, run_plan
-from cep_core.errors import BadEventsError
-from cep_core.events.schema import schema_of
 from tests.reference.algebra import OverflowedError, TooManyEventsError, reference
 from tests.support.engines import TIME
 from tests.support.intervals import plain, table_of
+from trendlake.cep_core import PatternErrors, PatternWarning, compile_query, run_plan
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.schema import schema_of
 
 COLUMNS: Mapping[str, pa.DataType] = {
     "x": pa.int64(),

@@ -12,15 +12,15 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, PatternWarning, compile_query
-from cep_core.automaton.run.run import run_automaton
-from cep_core.automaton.run.trace import trace
-from cep_core.errors import BadEventsError
-from cep_core.events.schema import schema_of
 from tests.reference.automaton import OverflowedError, enumerate_runs, partial_runs
 from tests.reference.automaton.runs import TooManyRunsError
 from tests.reference.automaton.runs import cell as as_read
 from tests.support.engines import TIME, to_table
+from trendlake.cep_core import PatternErrors, PatternWarning, compile_query
+from trendlake.cep_core.automaton.run.run import run_automaton
+from trendlake.cep_core.automaton.run.trace import trace
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.schema import schema_of
 
 COLUMNS = {
     "x": pa.int64(),

@@ -19,18 +19,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
-from cep_core import PatternWarning, explain, load_pattern
-from cep_core.errors import PatternErrors, TrendlakeError
-from pipelines.authoring.pattern_tests import load_tests, table_of
-from pipelines.authoring.validate import compiled
-from pipelines.contracts.contract import contract_of
-from pipelines.contracts.document import load_document
-from pipelines.contracts.results import check_templates
-from pipelines.contracts.rule_text import expected_of, reason_of
-from pipelines.project.paths import Project, find_project
-from pipelines.project.profile import read_profile
-from pipelines.spark.session import settings_of
 from tests.conftest import ROOT
+from trendlake.cep_core import PatternWarning, explain, load_pattern
+from trendlake.cep_core.errors import PatternErrors, TrendlakeError
+from trendlake.pipelines.authoring.pattern_tests import load_tests, table_of
+from trendlake.pipelines.authoring.validate import compiled
+from trendlake.pipelines.contracts.contract import contract_of
+from trendlake.pipelines.contracts.document import load_document
+from trendlake.pipelines.contracts.results import check_templates
+from trendlake.pipelines.contracts.rule_text import expected_of, reason_of
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.project.profile import read_profile
+from trendlake.pipelines.spark.session import settings_of
 
 Kind = Literal["pattern", "contract", "results", "profile", "tests"]
 

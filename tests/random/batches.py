@@ -13,16 +13,16 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from cep_core import AnyPlan, PatternErrors, PatternWarning, compile_query, run_plans
-from cep_core.errors import TrendlakeError
-from cep_core.events.columns import Columns
-from cep_core.events.schema import schema_of
-from cep_core.kinds import KINDS
 from tests.random import algebra, automata, matches, strategies
 from tests.random.xml_joins import xml_question
 from tests.reference.automaton.expression import EPOCH
 from tests.support.engines import to_table
 from tests.support.xml_documents import documents_table
+from trendlake.cep_core import AnyPlan, PatternErrors, PatternWarning, compile_query, run_plans
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.kinds import KINDS
 
 COLUMNS = {**algebra.COLUMNS, **automata.COLUMNS, **matches.COLUMNS}
 """Of the events of every kind that reads events; columns of one name are of one type in all of them."""
@@ -138,8 +138,8 @@ LOCAL = (
 @st.composite
 def local(draw: st.DrawFn, pattern: str) -> str:
     """A condition with a constant on a variable of a pattern."""
-    from cep_core.language import syntax as s
-    from cep_core.language.parse import parse_pattern
+    from trendlake.cep_core.language import syntax as s
+    from trendlake.cep_core.language.parse import parse_pattern
 
     variable = draw(st.sampled_from(s.atoms(parse_pattern(pattern)))).variable
     return draw(st.sampled_from(LOCAL)).format(v=variable, c=draw(st.integers(0, 3)))

@@ -11,16 +11,16 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, PatternWarning, compile_query, load_pattern
-from cep_core.errors import TrendlakeError
-from cep_core.events.columns import Columns
-from cep_core.events.schema import schema_of
-from cep_core.kinds import KINDS
-from cep_core.patterns.expansion import expanded
-from cep_core.patterns.model import FamilyPattern
 from tests.random import algebra, automata, matches, strategies
 from tests.random.batches import COLUMNS, LOCAL, compiled, shown, timed
 from tests.support.engines import to_table
+from trendlake.cep_core import PatternErrors, PatternWarning, compile_query, load_pattern
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.patterns.expansion import expanded
+from trendlake.cep_core.patterns.model import FamilyPattern
 
 VALUES = {
     "x": st.lists(st.one_of(st.integers(-2, 3), st.none()), min_size=1, max_size=3, unique=True),
@@ -77,8 +77,8 @@ def families(draw: st.DrawFn) -> Family:
     elif kind == "algebra":
         query["pattern"] = _in_literals(draw, query["pattern"])
     else:
-        from cep_core.language import syntax as s
-        from cep_core.language.parse import parse_pattern
+        from trendlake.cep_core.language import syntax as s
+        from trendlake.cep_core.language.parse import parse_pattern
 
         atoms = s.atoms(parse_pattern(query["pattern"]))
         texts = draw(st.lists(st.sampled_from((*SPECIAL, *LOCAL)), min_size=1, max_size=3))
@@ -156,7 +156,7 @@ def one_by_one(family: Family) -> Any:
 
 def as_family(family: Family) -> Any:
     """What the engine gives for the whole."""
-    from cep_core import run_plan
+    from trendlake.cep_core import run_plan
 
     plan = compiled(family.query, family.table)
     if plan is None:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from cep_core.events.arrays import arrow
+from trendlake.cep_core.events.arrays import arrow
 
 NANS = tuple(
     np.array(

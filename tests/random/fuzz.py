@@ -23,13 +23,13 @@ from hypothesis import given, seed, settings
 from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
-from cep_core.yaml.scalars import yaml_text
 from tests.random import algebra, automata, fuzz_batches, fuzz_documents, fuzz_edits, fuzz_files, matches, xml_joins
 from tests.random.agreement import Tally, disagreement
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import long_questions, questions, repeated_questions
 from tests.reference.matches import reference as matches_reference
 from tests.reference.trends import reference
+from trendlake.cep_core.yaml.scalars import yaml_text
 
 CHUNK = 500
 """Questions between two looks at the clock."""

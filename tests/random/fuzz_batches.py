@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from cep_core.sharing import batches as batches_of_forms
-from cep_core.sharing import families as families_module
-from cep_core.sharing import interest, lanes
 from tests.random.batches import Batch, alone, batches, together
 from tests.random.families import Family, as_family, families, one_by_one
+from trendlake.cep_core.sharing import batches as batches_of_forms
+from trendlake.cep_core.sharing import families as families_module
+from trendlake.cep_core.sharing import interest, lanes
 
 Compare: TypeAlias = Callable[[Any, random.Random, Counter[str]], None]
 

@@ -28,14 +28,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core import EventSchema, compile_query, run_plan
-from cep_core.documents.document import RULES, Reader, broken_rules
-from cep_core.errors import DocumentWarning
-from cep_core.events.schema import TIME_TYPE
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.xml_files import read_documents
 from tests.random.hostile_documents import hostile
+from trendlake.cep_core import EventSchema, compile_query, run_plan
+from trendlake.cep_core.documents.document import RULES, Reader, broken_rules
+from trendlake.cep_core.errors import DocumentWarning
+from trendlake.cep_core.events.schema import TIME_TYPE
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers.xml_files import read_documents
 
 PATIENCE = 10.0
 """Seconds of processor time that a document may take."""

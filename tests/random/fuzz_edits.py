@@ -28,19 +28,6 @@ from unittest.mock import patch
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan
-from cep_core.errors import TrendlakeError
-from pipelines.delta import limits
-from pipelines.delta.tables import exists
-from pipelines.errors import ResultsTypeError, StepOrderError
-from pipelines.project.paths import find_project
-from pipelines.project.profile import Profile
-from pipelines.results.ledger import Ledger, read_ledger
-from pipelines.results.read import Selection, read_rows
-from pipelines.results.reuse import row_hashes
-from pipelines.runs.run import Run
-from pipelines.spark.session import start_session
-from pipelines.steps.revise import revise
 from tests.conftest import FEW_ROWS, ROOT, SETTINGS
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
@@ -48,6 +35,19 @@ from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import EDITS, KEYS, PATTERNS
 from tests.support.signals import DAY_US, IN_DRIVER, IN_WORKERS, START_US, batch, signals, tidy_batch
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import exists
+from trendlake.pipelines.errors import ResultsTypeError, StepOrderError
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.results.ledger import Ledger, read_ledger
+from trendlake.pipelines.results.read import Selection, read_rows
+from trendlake.pipelines.results.reuse import row_hashes
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.session import start_session
+from trendlake.pipelines.steps.revise import revise
 
 EDGES = (0.0, 0.5, 1.0, 1.25, 2.0, 3.0)
 """Days at which runs begin and end."""

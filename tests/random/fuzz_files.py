@@ -12,12 +12,12 @@ from typing import Any
 
 from hypothesis import given, seed, settings
 
-from pipelines.contracts.contract import Contract
-from pipelines.project.paths import Project
 from tests.random.bad_files import BadFile, TooSlow, checked, checked_mapping, project_in
 from tests.random.profile import OPEN_ENDED
 from tests.random.spoilt_events import EVENT_FILES, EventsFile, checked_events, contract_in
 from tests.random.spoilt_files import FILES, spoilt_mappings
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.project.paths import Project
 
 CHUNK = 200
 """Files between two looks at the clock."""

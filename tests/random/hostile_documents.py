@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from cep_core.documents.document import MAX_BYTES
+from trendlake.cep_core.documents.document import MAX_BYTES
 
 PARTS = (
     *("<a x='1'>", "</a>", "<b>", "</b>", "<c y='1' x='2'/>", "t", "&#65;", "&lt;", "<!-- c -->", "<?p i?>"),

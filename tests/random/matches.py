@@ -10,15 +10,15 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, TrendlakeError, compile_query, evaluate, run_plan
-from cep_core.events.schema import schema_of
-from cep_core.matches.run.compressed import unfold
-from cep_core.matches.run.events import Stream
-from cep_core.matches.run.run import Matches
 from tests.random.agreement import Tally, count_refusal
 from tests.random.strategies import COLUMNS, Question
 from tests.reference.matches import TooManyRunsError, reference
 from tests.support.engines import to_table
+from trendlake.cep_core import PatternErrors, TrendlakeError, compile_query, evaluate, run_plan
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.matches.run.compressed import unfold
+from trendlake.cep_core.matches.run.events import Stream
+from trendlake.cep_core.matches.run.run import Matches
 
 LIMIT = 3_000
 """Runs at one moment: some 50 ms of enumeration."""

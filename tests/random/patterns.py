@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from cep_core.language import syntax as s
-from cep_core.language.parse import parse_pattern
 from tests.reference.trends.shape import shape_of
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import parse_pattern
 
 ATOMS = ("A", "A x", "A y", "B", "B z", "C", "D", "D w")
 """Several variables for a type; a variable may come up several times."""

@@ -15,15 +15,15 @@ import pyarrow.parquet
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from pipelines.authoring.scaffold import Roles
-from pipelines.authoring.source_file import TimeOptions, new_source_of_file
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.errors import ContractErrors, ProjectError, SourceFileError
-from pipelines.ingest.readers.csv_texts import write_csv
-from pipelines.ingest.readers.files import arrow_type, read_file
-from pipelines.project.paths import Project
 from tests.random.bad_files import PATIENCE, deadline
 from tests.support.event_files import TYPES, contract_of
+from trendlake.pipelines.authoring.scaffold import Roles
+from trendlake.pipelines.authoring.source_file import TimeOptions, new_source_of_file
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.errors import ContractErrors, ProjectError, SourceFileError
+from trendlake.pipelines.ingest.readers.csv_texts import write_csv
+from trendlake.pipelines.ingest.readers.files import arrow_type, read_file
+from trendlake.pipelines.project.paths import Project
 
 COLUMNS = {f"v{number}": kind for number, kind in enumerate(TYPES)}
 NEW = "drawn"

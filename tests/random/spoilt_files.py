@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from cep_core.yaml.source import plain, read_yaml
-from pipelines.contracts.read_rules import BOUNDS
-from pipelines.contracts.rule_options import ARGUMENTS, LENGTHS
 from tests.random.bad_files import SHIPPED, BadFile
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.pipelines.contracts.read_rules import BOUNDS
+from trendlake.pipelines.contracts.rule_options import ARGUMENTS, LENGTHS
 
 # --- mistakes of the text -------------------------------------------------------------------------------------
 

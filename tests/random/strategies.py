@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from cep_core.language.parse import parse_pattern
 from tests.random import conditions
 from tests.random.patterns import Drawn, drawn, patterns
 from tests.reference.trends.shape import shape_of
+from trendlake.cep_core.language.parse import parse_pattern
 
 Question: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
 

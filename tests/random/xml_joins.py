@@ -13,10 +13,10 @@ from random import Random
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from cep_core.errors import PatternErrors, TooManyAnswersError
 from tests.reference.xml_join import TooManyError, answers
 from tests.reference.xml_join.sql import answers_by_sql
 from tests.support.xml_documents import engine
+from trendlake.cep_core.errors import PatternErrors, TooManyAnswersError
 
 NAMESPACES = {"p": "urn:p", "q": "urn:q"}
 NAMES = ("a", "b", "a", "b", "a", "b", "c", "p:a", "q:b")

@@ -12,15 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.report.amounts import Amount, amount_of
-from pipelines.report.bins import MONDAY, number_of, shared_point, unit_of
-from pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, RunFacts, Window
-from pipelines.report.layout import Layout
-from pipelines.report.read_rows import Span, facts_of
-from pipelines.report.summary import MOST_POINTS, ROWS_RANKED, Columns, result_row, summarise
-from pipelines.site.facts import GroupFacts, OverviewFacts
-from pipelines.site.overview import HEAT_COLUMNS
-from pipelines.site.read_overview import GROUPS_SHOWN
+from trendlake.pipelines.report.amounts import Amount, amount_of
+from trendlake.pipelines.report.bins import MONDAY, number_of, shared_point, unit_of
+from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, RunFacts, Window
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.read_rows import Span, facts_of
+from trendlake.pipelines.report.summary import MOST_POINTS, ROWS_RANKED, Columns, result_row, summarise
+from trendlake.pipelines.site.facts import GroupFacts, OverviewFacts
+from trendlake.pipelines.site.overview import HEAT_COLUMNS
+from trendlake.pipelines.site.read_overview import GROUPS_SHOWN
 
 LARGEST = 10**38
 Key = tuple[str | None, ...]

@@ -12,8 +12,8 @@ from importlib.metadata import packages_distributions
 
 import pytest
 
-from jobs.terminal.outcome import PACKAGES, not_installed
 from tests.repository.test_layout import ROOMS, ROOT, modules
+from trendlake.jobs.terminal.outcome import PACKAGES, not_installed
 
 OWN = {*ROOMS, "trendlake", "tests", "bench", "scripts", "dags"}
 METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -58,14 +58,14 @@ def dotted(node: ast.expr) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        "from cep_core.a.kernels.b import _c",
-        "from cep_core.a.kernels import b as d\nd._c()",
-        "import cep_core.a.kernels.b\ncep_core.a.kernels.b._c()",
-        "import cep_core.a.kernels.b as d\nd._c()",
+        "from trendlake.cep_core.a.kernels.b import _c",
+        "from trendlake.cep_core.a.kernels import b as d\nd._c()",
+        "import trendlake.cep_core.a.kernels.b\ntrendlake.cep_core.a.kernels.b._c()",
+        "import trendlake.cep_core.a.kernels.b as d\nd._c()",
     ],
 )
 def test_each_way_to_name_a_function_is_seen(text: str) -> None:
-    assert ("cep_core.a.kernels.b", "_c") in used(ast.parse(text))
+    assert ("trendlake.cep_core.a.kernels.b", "_c") in used(ast.parse(text))
 
 
 def test_python_calls_entries_only() -> None:

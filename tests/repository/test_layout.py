@@ -26,8 +26,8 @@ CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "monotonic", "monotonic_n
 
 
 KINDS = ("trends", "matches", "automaton", "algebra", "xml_join")
-CACHE, COMPILED = "cep_core.kernel_cache", "cep_core.compiled"
-ARRAY_TYPES = "cep_core.events.array_types"
+CACHE, COMPILED = "trendlake.cep_core.kernel_cache", "trendlake.cep_core.compiled"
+ARRAY_TYPES = "trendlake.cep_core.events.array_types"
 """Annotations, which no machine code depends on."""
 
 
@@ -102,7 +102,9 @@ def test_the_engine_reads_no_clock() -> None:
 
 def test_the_engine_loads_without_spark_and_airflow() -> None:
     """Importing cep_core brings neither along, whatever is installed."""
-    code = "import sys, cep_core; print(sorted({'pyspark', 'airflow', 'delta', 'pipelines'} & set(sys.modules)))"
+    code = (
+        "import sys, trendlake.cep_core; print(sorted({'pyspark', 'airflow', 'delta', 'pipelines'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -170,20 +172,20 @@ def test_kinds_do_not_import_each_other() -> None:
         for a, targets in arrows().items()
         for b in targets
         for kind in KINDS
-        if a.startswith(f"cep_core.{kind}.") and b.startswith("cep_core.")
-        if any(b.startswith(f"cep_core.{other}.") for other in KINDS if other != kind)
+        if a.startswith(f"trendlake.cep_core.{kind}.") and b.startswith("trendlake.cep_core.")
+        if any(b.startswith(f"trendlake.cep_core.{other}.") for other in KINDS if other != kind)
     ]
     assert not wrong
 
 
 def test_only_the_registry_names_a_kind() -> None:
     """Everybody else asks the plan or `cep_core.kinds`."""
-    own = tuple(f"cep_core.{kind}" for kind in KINDS)
+    own = tuple(f"trendlake.cep_core.{kind}" for kind in KINDS)
     wrong = [
         f"{a} imports {b}"
         for a, targets in arrows().items()
         for b in targets
-        if b.startswith(own) and not a.startswith(own) and a != "cep_core.kinds"
+        if b.startswith(own) and not a.startswith(own) and a != "trendlake.cep_core.kinds"
     ]
     assert not wrong
 
@@ -226,8 +228,8 @@ def test_checking_a_pattern_loads_no_compiled_code() -> None:
     """Airflow parses DAGs every minute, and the command's help is asked for often: numba takes a second to load."""
     code = """
 import sys
-from cep_core import compile_query, explain
-from cep_core.events.schema import EventSchema
+from trendlake.cep_core import compile_query, explain
+from trendlake.cep_core.events.schema import EventSchema
 columns = {"id": "string", "at": "timestamp", "what": "string", "price": "double"}
 query = {"kind": "trends", "pattern": "S+", "where": ["S.price > NEXT(S).price", "1 < 2"], "return": {"n": "COUNT(*)"},
          "within": "1 day"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pipelines.delta import limits
 from tests.conftest import ROOT
+from trendlake.pipelines.delta import limits
 
 NUMBERS = {name: value for name, value in vars(limits).items() if name.isupper()}
 

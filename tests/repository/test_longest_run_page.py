@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import evaluate
-from cep_core.yaml.source import parse_yaml, plain
-from pipelines.authoring.scaffold import init_project
-from pipelines.authoring.validate import compiled
-from pipelines.project.paths import Project
 from tests.conftest import ROOT
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.yaml.source import parse_yaml, plain
+from trendlake.pipelines.authoring.scaffold import init_project
+from trendlake.pipelines.authoring.validate import compiled
+from trendlake.pipelines.project.paths import Project
 
 PAGE = (ROOT / "docs" / "how-to" / "longest-run.md").read_text()
 FILES = re.findall(r"^```yaml\n# (conf/patterns/\w+\.yaml)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

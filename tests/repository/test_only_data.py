@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.delta.maintain import KEEP
-from pipelines.delta.tables import KEPT, folder_name
 from tests.repository.test_layout import ROOMS, ROOT, modules
+from trendlake.pipelines.delta.maintain import KEEP
+from trendlake.pipelines.delta.tables import KEPT, folder_name
 
 RUN = {"eval", "exec", "compile", "__import__"}
 """Builtins that run text."""

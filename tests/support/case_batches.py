@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core import AnyPlan, compile_plan, load_pattern
-from cep_core.events.schema import schema_of
 from tests.support.cases import Case, load, unexpected
 from tests.support.engines import from_table, to_table
+from trendlake.cep_core import AnyPlan, compile_plan, load_pattern
+from trendlake.cep_core.events.schema import schema_of
 
 SECOND = 1_000_000
 GAP = 400 * 86_400

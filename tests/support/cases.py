@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from cep_core.yaml.source import plain, read_yaml
 from tests.conftest import ROOT
+from trendlake.cep_core.yaml.source import plain, read_yaml
 
 CASES = ROOT / "tests" / "cases"
 _GENERATE = re.compile(r"(\d+) events of type (\w+), one a second from (-?\d+)")

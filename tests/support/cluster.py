@@ -15,7 +15,7 @@ from typing import Any
 
 import pyspark
 
-from jobs.airflow.home import free_port, stop
+from trendlake.jobs.airflow.home import free_port, stop
 
 PATIENCE = 300.0
 """Seconds."""

@@ -23,11 +23,11 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 
-from pipelines.project.paths import find_project
-from pipelines.spark.jars import find_jars
-from pipelines.spark.java_home import choose_java
-from pipelines.spark.local_disk import LOG_STORE, class_path, compile_java, compile_local_disk
 from tests.conftest import ROOT
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.spark.jars import find_jars
+from trendlake.pipelines.spark.java_home import choose_java
+from trendlake.pipelines.spark.local_disk import LOG_STORE, class_path, compile_java, compile_local_disk
 
 RACE = Path(__file__).with_name("CommitRace.java")
 JVMS = ("jvm-1", "jvm-2")

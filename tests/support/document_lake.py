@@ -12,16 +12,16 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.delta.tables import Warehouse, exists
-from pipelines.ingest.deliver import create_source, ingest
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.runs.run import Run, prepare
 from tests.conftest import ROOT
 from tests.support import plain_writer
 from tests.support.empty_tables import empty_tables
 from tests.support.xml_documents import documents_table
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.delta.tables import Warehouse, exists
+from trendlake.pipelines.ingest.deliver import create_source, ingest
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.runs.run import Run, prepare
 
 CONTRACT = """\
 apiVersion: v3.1.0

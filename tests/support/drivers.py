@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, cast
 
-from pipelines.project.paths import find_project
-from pipelines.spark.jars import jars_folder
-from pipelines.steps.sequence import STEPS
 from tests.conftest import ROOT
 from tests.support.victim import Order
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.spark.jars import jars_folder
+from trendlake.pipelines.steps.sequence import STEPS
 
 PATIENCE = 300.0
 """Seconds."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import Contract
-from pipelines.delta.tables import Warehouse
-from pipelines.ingest.deliver import create_source
-from pipelines.runs.record import create_runs
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.runs.record import create_runs
 
 _USED: set[str] = set()
 """Places that had a table once: one that is made there again is another table, with an id of its own."""

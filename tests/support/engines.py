@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from cep_core import evaluate
 from tests.reference.trends import reference
 from tests.reference.trends.events import NAMES
+from trendlake.cep_core import evaluate
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 Engine: TypeAlias = Callable[[Mapping[str, Any], Rows], list[dict[str, Any]]]

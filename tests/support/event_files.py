@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.contracts.contract import Contract, load_contract
 
 LOGICAL = {"string": "string", "timestamp": "timestamp", "date": "date", "boolean": "boolean"}
 WHOLE = ("tinyint", "smallint", "int", "bigint")

@@ -11,18 +11,18 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from jobs.terminal.times import micros_of
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.delta.tables import Warehouse
-from pipelines.ingest.deliver import ingest
-from pipelines.ingest.flights import SCHEMA
-from pipelines.project.paths import Project
-from pipelines.project.profile import Limits, Profile
-from pipelines.runs.run import Run, prepare
-from pipelines.runs.stage import Record
-from pipelines.steps.sequence import STEPS
 from tests.support import plain_writer
 from tests.support.empty_tables import empty_tables
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.ingest.flights import SCHEMA
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.runs.run import Run, prepare
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.sequence import STEPS
 
 PATTERN = """\
 name: {name}

@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core.yaml.source import read_yaml
 from tests.reference.automaton.expression import EPOCH
 from tests.support.cases import CASES
 from tests.support.engines import TIME, to_table
+from trendlake.cep_core.yaml.source import read_yaml
 
 MICROSECOND = timedelta(microseconds=1)
 

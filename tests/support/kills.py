@@ -20,13 +20,6 @@ from typing import Any, cast
 
 import pyarrow.parquet as pq
 
-from pipelines.delta.tables import read_at
-from pipelines.quality import quarantine as q
-from pipelines.runs.record import find
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Stage
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
 from tests.conftest import PART
 from tests.support import delta_files
 from tests.support.drivers import PATIENCE, REVISE, RUN, Victim, executor_of
@@ -35,6 +28,13 @@ from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_changes import change
 from tests.support.signals import Signals
 from tests.support.victim import Order
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.runs.record import find
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Stage
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 TALLY: Counter[str] = Counter()
 """Kills by where they came; `make chaos` prints them."""

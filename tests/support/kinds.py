@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipelines.report.build import build_report, read_facts
-from pipelines.report.facts import ReportFacts
-from pipelines.runs.run import Run
 from tests.support.flights import Lake
 from tests.support.reading import stored
+from trendlake.pipelines.report.build import build_report, read_facts
+from trendlake.pipelines.report.facts import ReportFacts
+from trendlake.pipelines.runs.run import Run
 
 LATER = """\
 name: three_legs_later

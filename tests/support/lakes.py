@@ -15,23 +15,23 @@ from tests.conftest import ROOT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.project.paths import Project
     from tests.support.flights import Lake
+    from trendlake.pipelines.project.paths import Project
 
 
 @pytest.fixture
 def lake(spark: SparkSession, project: Project) -> Lake:
-    from pipelines.project.profile import Profile
     from tests.support.flights import Lake
+    from trendlake.pipelines.project.profile import Profile
 
     return Lake(spark, project, Profile(master="local[2]"))
 
 
 @pytest.fixture(scope="module")
 def shared_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    from pipelines.project.paths import find_project
-    from pipelines.project.profile import Profile
     from tests.support.flights import Lake
+    from trendlake.pipelines.project.paths import find_project
+    from trendlake.pipelines.project.profile import Profile
 
     project = replace(find_project(ROOT), state=tmp_path_factory.mktemp("lake") / "state")
     return Lake(spark, project, Profile(master="local[2]"))
@@ -41,10 +41,10 @@ def shared_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Day 1 as run `one`; day 2, with a row that breaks the contract, as `two`; day 2 again as `late`, after a flight
     that came late. Lineage goes to a file."""
-    from pipelines.project.paths import find_project
-    from pipelines.project.profile import Profile
     from tests.support.flights import Lake, all_steps, flight, renamed, snowball
     from tests.support.lineage_events import LINEAGE
+    from trendlake.pipelines.project.paths import find_project
+    from trendlake.pipelines.project.profile import Profile
 
     project = replace(find_project(ROOT), state=tmp_path_factory.mktemp("report"))
     lake = Lake(spark, project, Profile(master="local[2]", lineage=LINEAGE))

@@ -16,7 +16,7 @@ from openlineage.client import generated
 from openlineage.client.event_v2 import RunEvent
 from openlineage.client.generated.base import BaseFacet
 
-from pipelines.project.lineage_settings import File, Lineage
+from trendlake.pipelines.project.lineage_settings import File, Lineage
 
 NAMES = [f"{generated.__name__}.{item.name}" for item in pkgutil.iter_modules(generated.__path__)]
 CLASSES = {

@@ -16,8 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from jobs.main import app
-from jobs.terminal.workspace import Place
+from trendlake.jobs.main import app
+from trendlake.jobs.terminal.workspace import Place
 
 ACTIONS = (
     "backfill",
@@ -43,7 +43,9 @@ def share_session(patch: pytest.MonkeyPatch, spark: SparkSession) -> None:
     def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
         yield spark
 
-    for module in map(import_module, ("jobs.terminal.workspace", *(f"jobs.actions.{name}" for name in ACTIONS))):
+    for module in map(
+        import_module, ("trendlake.jobs.terminal.workspace", *(f"trendlake.jobs.actions.{name}" for name in ACTIONS))
+    ):
         for name in ("session", "reading_session"):
             if hasattr(module, name):
                 patch.setattr(module, name, shared)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from jobs.main import app
+from trendlake.jobs.main import app
 
 FALLING = """\
 name: falling

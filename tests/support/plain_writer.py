@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from pipelines.delta import local_commit
-from pipelines.delta.local_log import Action
-from pipelines.delta.local_reader import CHANGE, TableHere, table_here
-from pipelines.delta.tables import OvertakenError, latest_version, with_retries
-from pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.delta import local_commit
+from trendlake.pipelines.delta.local_log import Action
+from trendlake.pipelines.delta.local_reader import CHANGE, TableHere, table_here
+from trendlake.pipelines.delta.tables import OvertakenError, latest_version, with_retries
+from trendlake.pipelines.errors import LocalUnsupportedError
 
 Row = dict[str, Any]
 APPLICATION = "tests"

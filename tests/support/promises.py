@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from pipelines.delta.tables import latest_version, read_at
-from pipelines.results.provenance import identity
-from pipelines.results.reuse import row_hashes
-from pipelines.runs.run import Run
-from pipelines.spark.columns import column
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signals import Signals
+from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.results.provenance import identity
+from trendlake.pipelines.results.reuse import row_hashes
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.columns import column
 
 HISTORIES: Counter[str] = Counter()
 """Random histories that have come to their end, by pattern; `make chaos` prints them."""

@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaProtocolError
 
-from cep_core import run_plan
-from cep_core.events.windows import BEGINNING
-from pipelines.delta.tables import read_at
-from pipelines.quality import quarantine as q
-from pipelines.runs.consistency import limit_of, watermark_of
-from pipelines.runs.run import Run
 from tests.support.signal_documents import contract_of_documents, rows_of_documents
 from tests.support.signal_rules import keeping, without_repeats
 from tests.support.signals import CONTRACT
+from trendlake.cep_core import run_plan
+from trendlake.cep_core.events.windows import BEGINNING
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.runs.consistency import limit_of, watermark_of
+from trendlake.pipelines.runs.run import Run
 
 HIGHEST = re.compile(r"maximum: \d+")
 

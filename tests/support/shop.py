@@ -13,9 +13,9 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from cep_core import evaluate
 from tests.support.one_session import Desk, share_session
 from tests.support.own_source import FALLING, start
+from trendlake.cep_core import evaluate
 
 NAME = "falling"
 FILE = f"conf/patterns/{NAME}.yaml"

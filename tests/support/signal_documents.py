@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core import run_plan
-from cep_core.yaml.source import plain, read_yaml
-from pipelines.runs.run import Run
 from tests.reference.xml_join import answers
 from tests.support.xml_documents import rows_of
+from trendlake.cep_core import run_plan
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.pipelines.runs.run import Run
 
 ROLE_OF_TYPE = "        customProperties: [{property: eventRole, value: event_type}]\n"
 COLUMN = """\

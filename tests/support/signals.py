@@ -16,18 +16,18 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.delta.commits import read_log_anew
-from pipelines.delta.tables import Warehouse, latest_version
-from pipelines.ingest.deliver import create_source
-from pipelines.project.paths import Project
-from pipelines.project.profile import Limits, Profile
-from pipelines.runs.run import Run, prepare
 from tests.conftest import ROOT
 from tests.support import plain_writer
 from tests.support.empty_tables import empty_tables
 from tests.support.signal_documents import DOCUMENT, contract_of_documents, document_text
 from tests.support.signal_patterns import HEAD
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.delta.commits import read_log_anew
+from trendlake.pipelines.delta.tables import Warehouse, latest_version
+from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.runs.run import Run, prepare
 
 CONTRACT = """\
 apiVersion: v3.1.0

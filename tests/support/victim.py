@@ -26,20 +26,20 @@ import pyarrow.parquet as pq
 from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
 from pyspark.sql import DataFrameWriter
 
-from pipelines.delta import limits, local_append, local_commit
-from pipelines.execute import worker
-from pipelines.execute.worker import Answers, Batches, Work
-from pipelines.ingest.deliver import ingest
-from pipelines.ingest.replay import read_repaired, replay
-from pipelines.project.paths import Project
-from pipelines.project.profile import Limits, Profile
-from pipelines.results import computation
-from pipelines.runs.run import Run, prepare
-from pipelines.spark.session import EXECUTOR, start_session
-from pipelines.steps.batch import Member, run_batch
-from pipelines.steps.revise import revise, revise_together
-from pipelines.steps.sequence import STEPS
 from tests.conftest import FEW_ROWS, SETTINGS
+from trendlake.pipelines.delta import limits, local_append, local_commit
+from trendlake.pipelines.execute import worker
+from trendlake.pipelines.execute.worker import Answers, Batches, Work
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.ingest.replay import read_repaired, replay
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.results import computation
+from trendlake.pipelines.runs.run import Run, prepare
+from trendlake.pipelines.spark.session import EXECUTOR, start_session
+from trendlake.pipelines.steps.batch import Member, run_batch
+from trendlake.pipelines.steps.revise import revise, revise_together
+from trendlake.pipelines.steps.sequence import STEPS
 
 REPLAY = ("replay",)
 INGEST = ("ingest",)

@@ -14,20 +14,20 @@ from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cep_core import TrendlakeError, compile_plan, load_pattern
-from pipelines.contracts.contract import Column, Contract
-from pipelines.delta.parquet_scan import Files
-from pipelines.delta.tables import Warehouse
-from pipelines.execute.channel import Channel, Member, joint
-from pipelines.execute.distribute import choose, distribute
-from pipelines.execute.shard_plan import Cut
-from pipelines.execute.worker import Batches, Work, answers_of, cause_of
-from pipelines.project.paths import Project
-from pipelines.project.profile import Limits, Profile
-from pipelines.results.source_events import SourceEvents, files_of
-from pipelines.runs.run import Run
 from tests.support.cases import Case
 from tests.support.engines import from_table, to_table
+from trendlake.cep_core import TrendlakeError, compile_plan, load_pattern
+from trendlake.pipelines.contracts.contract import Column, Contract
+from trendlake.pipelines.delta.parquet_scan import Files
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.execute.channel import Channel, Member, joint
+from trendlake.pipelines.execute.distribute import choose, distribute
+from trendlake.pipelines.execute.shard_plan import Cut
+from trendlake.pipelines.execute.worker import Batches, Work, answers_of, cause_of
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.results.source_events import SourceEvents, files_of
+from trendlake.pipelines.runs.run import Run
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 ROLES = {name: name for name in ("event_id", "event_time", "event_type")}

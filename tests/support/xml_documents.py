@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core import evaluate
-from cep_core.errors import DocumentWarning
-from cep_core.events.schema import TIME_TYPE
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.errors import DocumentWarning
+from trendlake.cep_core.events.schema import TIME_TYPE
 
 MICROS = 1_000_000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cep_core.errors import BadConditionError, TypeMismatchError
-from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
-from cep_core.language import syntax as s
+from trendlake.cep_core.errors import BadConditionError, TypeMismatchError
+from trendlake.cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
+from trendlake.cep_core.language import syntax as s
 
 COUNT, SUM, AVG, MIN, MAX, MAX_BY, MIN_BY = "count", "sum", "avg", "min", "max", "max_by", "min_by"
 AGGREGATES = (COUNT, SUM, AVG, MIN, MAX, MAX_BY, MIN_BY)

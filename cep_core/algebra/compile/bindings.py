@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import pairing, parted
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.compile.syntax import Dur
-from cep_core.language import syntax as s
-from cep_core.plan import Binding
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.pairing import pairing, parted
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.compile.syntax import Dur
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.plan import Binding
 
 
 def bindings(plan: AlgebraPlan) -> tuple[Binding, ...] | None:

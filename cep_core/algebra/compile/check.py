@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile import syntax as c
-from cep_core.algebra.compile.checking import UNKNOWN, Checking, Known, described
-from cep_core.algebra.compile.model import AlgebraPattern
-from cep_core.algebra.compile.scopes import AnyNames, Pair, Single, joined, moved
-from cep_core.algebra.compile.select import select
-from cep_core.errors import BadPatternError, TypeMismatchError, UnknownTypeError, did_you_mean
-from cep_core.events.schema import EventSchema
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile import syntax as c
+from trendlake.cep_core.algebra.compile.checking import UNKNOWN, Checking, Known, described
+from trendlake.cep_core.algebra.compile.model import AlgebraPattern
+from trendlake.cep_core.algebra.compile.scopes import AnyNames, Pair, Single, joined, moved
+from trendlake.cep_core.algebra.compile.select import select
+from trendlake.cep_core.errors import BadPatternError, TypeMismatchError, UnknownTypeError, did_you_mean
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.language import syntax as s
 
 EVENTS = "EVENTS"
 """The stream of all events."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.aggregates import check_no_aggregate
-from cep_core.algebra.compile.model import AlgebraPattern
-from cep_core.algebra.compile.scopes import AnyNames, Scope
-from cep_core.errors import BadConditionError, BadEventsError, TrendlakeError, TypeMismatchError
-from cep_core.events.schema import EventSchema
-from cep_core.expressions.columnar import constant, evaluate
-from cep_core.expressions.types import ExpressionError, infer
-from cep_core.language import syntax as s
-from cep_core.patterns.parameters import Parameters, UnknownHereError, typed, why_text
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.aggregates import check_no_aggregate
+from trendlake.cep_core.algebra.compile.model import AlgebraPattern
+from trendlake.cep_core.algebra.compile.scopes import AnyNames, Scope
+from trendlake.cep_core.errors import BadConditionError, BadEventsError, TrendlakeError, TypeMismatchError
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.expressions.columnar import constant, evaluate
+from trendlake.cep_core.expressions.types import ExpressionError, infer
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.patterns.parameters import Parameters, UnknownHereError, typed, why_text
 
 PATH = ("pattern",)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings as python_warnings
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile import syntax as c
-from cep_core.algebra.compile.check import Checker
-from cep_core.algebra.compile.checking import PATH, Known, described
-from cep_core.algebra.compile.lineage import advice_on_nodes
-from cep_core.algebra.compile.model import RESERVED_COLUMNS, AlgebraPattern
-from cep_core.algebra.compile.parse import parse_cel
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.compile.pruning import pruned
-from cep_core.errors import (
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile import syntax as c
+from trendlake.cep_core.algebra.compile.check import Checker
+from trendlake.cep_core.algebra.compile.checking import PATH, Known, described
+from trendlake.cep_core.algebra.compile.lineage import advice_on_nodes
+from trendlake.cep_core.algebra.compile.model import RESERVED_COLUMNS, AlgebraPattern
+from trendlake.cep_core.algebra.compile.parse import parse_cel
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.compile.pruning import pruned
+from trendlake.cep_core.errors import (
     BadPatternError,
     PatternErrors,
     PatternSyntaxError,
@@ -23,8 +23,8 @@ from cep_core.errors import (
     UnknownAttributeError,
     did_you_mean,
 )
-from cep_core.events.names import TakenNames
-from cep_core.events.schema import EventSchema
+from trendlake.cep_core.events.names import TakenNames
+from trendlake.cep_core.events.schema import EventSchema
 
 
 def _check_result(checker: Checker, stream: Known, statement: c.Statement) -> None:

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import FLIPPED, parted
-from cep_core.algebra.compile.syntax import FIRST, SECOND, Dur
-from cep_core.expressions.types import Resolve, infer
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.pairing import FLIPPED, parted
+from trendlake.cep_core.algebra.compile.syntax import FIRST, SECOND, Dur
+from trendlake.cep_core.expressions.types import Resolve, infer
+from trendlake.cep_core.language import syntax as s
 
 LIST = "\0list"
 """The attribute of own streams: the number of a row's list of queries."""

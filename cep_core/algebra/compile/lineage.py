@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.aggregates import MAX, MAX_BY, MIN, MIN_BY
-from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND, Dur
-from cep_core.errors import Place
-from cep_core.expressions.advice import Advice, Adviser
-from cep_core.expressions.types import infer
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.aggregates import MAX, MAX_BY, MIN, MIN_BY
+from trendlake.cep_core.algebra.compile.syntax import FIRST, NOW, SECOND, Dur
+from trendlake.cep_core.errors import Place
+from trendlake.cep_core.expressions.advice import Advice, Adviser
+from trendlake.cep_core.expressions.types import infer
+from trendlake.cep_core.language import syntax as s
 
 _Value = tuple[int, str | None, str]
 

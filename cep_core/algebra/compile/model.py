@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cep_core.algebra.compile.parse import parse_cel
-from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.events.names import TakenNames
-from cep_core.language import syntax as s
-from cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier
+from trendlake.cep_core.algebra.compile.parse import parse_cel
+from trendlake.cep_core.errors import BadValueError, TrendlakeError
+from trendlake.cep_core.events.names import TakenNames
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier
 
 RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"start", "end"}
 """Columns every results table of kind algebra has: no attribute or partition may take their names."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cep_core.algebra.compile.aggregates import AVG, COUNT, SUM
-from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND, Dur
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile.aggregates import AVG, COUNT, SUM
+from trendlake.cep_core.algebra.compile.syntax import FIRST, NOW, SECOND, Dur
+from trendlake.cep_core.language import syntax as s
 
 Attributes: TypeAlias = tuple[tuple[str, str], ...]
 """(name, family) in order."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from cep_core.algebra.compile.nodes import Fold, Next
-from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND, Dur
-from cep_core.expressions.types import Resolve, infer
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile.nodes import Fold, Next
+from trendlake.cep_core.algebra.compile.syntax import FIRST, NOW, SECOND, Dur
+from trendlake.cep_core.expressions.types import Resolve, infer
+from trendlake.cep_core.language import syntax as s
 
 WHOLE = frozenset({"int", "duration", "timestamp"})
 FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from lark import Lark, Token, v_args
 
-from cep_core.algebra.compile import syntax as c
-from cep_core.errors import TextError
-from cep_core.language import syntax as s
-from cep_core.language.parse import grammar_text, lark_of, parse_with
-from cep_core.language.tree_builder import Builder
+from trendlake.cep_core.algebra.compile import syntax as c
+from trendlake.cep_core.errors import TextError
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import grammar_text, lark_of, parse_with
+from trendlake.cep_core.language.tree_builder import Builder
 
 EXPECTED = "CEL such as  SELECT price_1 AS high, price AS low FROM Trade NEXT{$2.price < $1.price} Trade"
 
@@ -24,7 +24,7 @@ def parse_cel(text: str) -> tuple[c.Statement, ...]:
 
 @cache
 def _lark() -> Lark:
-    own = resources.files("cep_core.algebra.compile").joinpath("grammar.lark").read_text(encoding="utf-8")
+    own = resources.files("trendlake.cep_core.algebra.compile").joinpath("grammar.lark").read_text(encoding="utf-8")
     return lark_of(f"{grammar_text()}\n{own}", ["cel"])
 
 

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from cep_core.algebra.compile.form import Form, form_of
-from cep_core.algebra.compile.nodes import Aggregate, Base, Node, attributes_of, expressions, inputs
-from cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
-from cep_core.events.windows import Windows
-from cep_core.expressions.advice import Advice
-from cep_core.fingerprint import digest, fingerprint
-from cep_core.language import syntax as s
-from cep_core.plan import InPanes, ResultShape
+from trendlake.cep_core.algebra.compile.form import Form, form_of
+from trendlake.cep_core.algebra.compile.nodes import Aggregate, Base, Node, attributes_of, expressions, inputs
+from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
+from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.fingerprint import digest, fingerprint
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.plan import InPanes, ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a query that stays the same changes."""

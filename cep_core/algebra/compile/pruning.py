@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cep_core.algebra.compile.nodes import (
+from trendlake.cep_core.algebra.compile.nodes import (
     Aggregate,
     Attributes,
     Base,
@@ -21,8 +21,8 @@ from cep_core.algebra.compile.nodes import (
     expressions,
     reads,
 )
-from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile.syntax import FIRST, NOW, SECOND
+from trendlake.cep_core.language import syntax as s
 
 
 @dataclass(frozen=True)

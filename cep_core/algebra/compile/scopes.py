@@ -10,10 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from cep_core.algebra.compile.syntax import DURATION, FIRST, NOW, SECOND, Dur
-from cep_core.errors import BadConditionError, TrendlakeError, UnknownAttributeError, UnknownVariableError, did_you_mean
-from cep_core.expressions.types import NUMERIC, ExpressionError
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile.syntax import DURATION, FIRST, NOW, SECOND, Dur
+from trendlake.cep_core.errors import (
+    BadConditionError,
+    TrendlakeError,
+    UnknownAttributeError,
+    UnknownVariableError,
+    did_you_mean,
+)
+from trendlake.cep_core.expressions.types import NUMERIC, ExpressionError
+from trendlake.cep_core.language import syntax as s
 
 
 class Scope(Protocol):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile import syntax as c
-from cep_core.algebra.compile.aggregates import AGGREGATES, total_family
-from cep_core.algebra.compile.checking import UNKNOWN, Checking, Known
-from cep_core.algebra.compile.scopes import Single
-from cep_core.errors import BadConditionError, BadPatternError
-from cep_core.expressions.types import ExpressionError
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile import syntax as c
+from trendlake.cep_core.algebra.compile.aggregates import AGGREGATES, total_family
+from trendlake.cep_core.algebra.compile.checking import UNKNOWN, Checking, Known
+from trendlake.cep_core.algebra.compile.scopes import Single
+from trendlake.cep_core.errors import BadConditionError, BadPatternError
+from trendlake.cep_core.expressions.types import ExpressionError
+from trendlake.cep_core.language import syntax as s
 
 
 def select(checking: Checking, items: tuple[c.Item, ...], source: Known) -> Known:

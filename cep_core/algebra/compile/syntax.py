@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from cep_core.language import syntax as s
+from trendlake.cep_core.language import syntax as s
 
 _NOWHERE: s.Span = (0, 0)
 

@@ -1,3 +1,3 @@
 """Compiled loops of kind algebra: conditions on rows and on pairs, NEXT and FOLD."""
 
-import cep_core.kernel_cache  # noqa: F401 - before the first kernel is declared
+import trendlake.cep_core.kernel_cache  # noqa: F401 - before the first kernel is declared

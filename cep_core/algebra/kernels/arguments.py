@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cep_core.events.array_types import Bools, Float64s, Int64s
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s
 
 LOW, HIGH, SLOT = range(3)
 """Columns of `Programs.ranges`: code[LOW:HIGH], its value in SLOT (-1: no program)."""

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.algebra.kernels import arguments as a
-from cep_core.algebra.kernels.pairs import ALARM, DONE, MORE_QUEUE, MORE_ROWS, NO, OVERFLOWED, after, holds, load
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.kernels.vm import execute
+from trendlake.cep_core import compiled
+from trendlake.cep_core.algebra.kernels import arguments as a
+from trendlake.cep_core.algebra.kernels.pairs import (
+    ALARM,
+    DONE,
+    MORE_QUEUE,
+    MORE_ROWS,
+    NO,
+    OVERFLOWED,
+    after,
+    holds,
+    load,
+)
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.kernels.vm import execute
 
 
 @compiled.expanded

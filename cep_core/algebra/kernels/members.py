@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 
 
 class Lists(NamedTuple):

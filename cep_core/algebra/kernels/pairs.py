@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.algebra.kernels import arguments as a
-from cep_core.events.array_types import Bools, Float64s, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.kernels.vm import execute
+from trendlake.cep_core import compiled
+from trendlake.cep_core.algebra.kernels import arguments as a
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.kernels.vm import execute
 
 DONE, MORE_ROWS, MORE_QUEUE, OVERFLOWED = range(4)
 """Why `next_pairs` and `fold_instances` return."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.algebra.kernels.arguments import Leaves, Machine
-from cep_core.algebra.kernels.pairs import load
-from cep_core.events.array_types import AnyArray, Bools, Int64s, UInt64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.kernels.vm import execute
+from trendlake.cep_core import compiled
+from trendlake.cep_core.algebra.kernels.arguments import Leaves, Machine
+from trendlake.cep_core.algebra.kernels.pairs import load
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s, UInt64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.kernels.vm import execute
 
 
 @compiled.entry

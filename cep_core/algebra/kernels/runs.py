@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.algebra.kernels.arguments import NEXT_ROW, USED
-from cep_core.algebra.kernels.pairs import DONE, MORE_ROWS, after
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core import compiled
+from trendlake.cep_core.algebra.kernels.arguments import NEXT_ROW, USED
+from trendlake.cep_core.algebra.kernels.pairs import DONE, MORE_ROWS, after
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 
 
 class Keys(NamedTuple):

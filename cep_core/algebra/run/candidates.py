@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import Key, Pairing
-from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND
-from cep_core.algebra.run.context import Context
-from cep_core.algebra.run.ordered import Sorted
-from cep_core.algebra.run.singles import column_of, holding
-from cep_core.algebra.run.tables import Table, Words, as_real, by_group, in_order
-from cep_core.events.array_types import Int64s
-from cep_core.events.codes import dense_ranks
-from cep_core.expressions.types import Resolve
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.pairing import Key, Pairing
+from trendlake.cep_core.algebra.compile.syntax import FIRST, NOW, SECOND
+from trendlake.cep_core.algebra.run.context import Context
+from trendlake.cep_core.algebra.run.ordered import Sorted
+from trendlake.cep_core.algebra.run.singles import column_of, holding
+from trendlake.cep_core.algebra.run.tables import Table, Words, as_real, by_group, in_order
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.codes import dense_ranks
+from trendlake.cep_core.expressions.types import Resolve
+from trendlake.cep_core.language import syntax as s
 
 
 class Candidates:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.algebra.compile.syntax import Dur
-from cep_core.algebra.run.tables import Table, Words, place_of
-from cep_core.events.array_types import Bools
-from cep_core.expressions.types import Resolve
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile.syntax import Dur
+from trendlake.cep_core.algebra.run.tables import Table, Words, place_of
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.expressions.types import Resolve
+from trendlake.cep_core.language import syntax as s
 
 OPERATORS: dict[str, Callable[[Any, Any], Bools]] = {
     "=": np.equal,

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.compile.pruning import sets
-from cep_core.algebra.run.events import Source
-from cep_core.algebra.run.ordered import Sorted
-from cep_core.algebra.run.tables import MOST_ROWS, Table, distinct
-from cep_core.errors import BadEventsError, WindowTooLargeError
-from cep_core.events.array_types import Int64s
-from cep_core.expressions.types import Resolve
-from cep_core.language import syntax as s
-from cep_core.language.unparse import expression
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.compile.pruning import sets
+from trendlake.cep_core.algebra.run.events import Source
+from trendlake.cep_core.algebra.run.ordered import Sorted
+from trendlake.cep_core.algebra.run.tables import MOST_ROWS, Table, distinct
+from trendlake.cep_core.errors import BadEventsError, WindowTooLargeError
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.expressions.types import Resolve
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.unparse import expression
 
 
 @dataclass

@@ -8,20 +8,20 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.kernels.rows import all_different, ascending
-from cep_core.algebra.run.programs import texts_of
-from cep_core.algebra.run.strings import Strings
-from cep_core.algebra.run.tables import Table, Words, by_group
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import Int64s
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.events.columns import Columns
-from cep_core.events.normalise import distinct_reals
-from cep_core.expressions.types import infer
-from cep_core.language import syntax as s
-from cep_core.language.unparse import moment
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.kernels.rows import all_different, ascending
+from trendlake.cep_core.algebra.run.programs import texts_of
+from trendlake.cep_core.algebra.run.strings import Strings
+from trendlake.cep_core.algebra.run.tables import Table, Words, by_group
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.normalise import distinct_reals
+from trendlake.cep_core.expressions.types import infer
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.unparse import moment
 
 ORDERS = frozenset({"<", "<=", ">", ">="})
 

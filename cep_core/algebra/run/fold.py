@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import Pairing, pairing, parted
-from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND
-from cep_core.algebra.kernels import arguments as k
-from cep_core.algebra.kernels.instances import fold_instances
-from cep_core.algebra.kernels.pairs import DONE, MORE_ROWS, OVERFLOWED
-from cep_core.algebra.run.candidates import Candidates
-from cep_core.algebra.run.context import Context
-from cep_core.algebra.run.next import leaves_of
-from cep_core.algebra.run.programs import Program
-from cep_core.algebra.run.runs import runs_of
-from cep_core.algebra.run.singles import column_of
-from cep_core.algebra.run.steps import steps_of
-from cep_core.algebra.run.tables import Late, Table, Words, as_real, leaves
-from cep_core.events.array_types import Int64s
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.pairing import Pairing, pairing, parted
+from trendlake.cep_core.algebra.compile.syntax import FIRST, NOW, SECOND
+from trendlake.cep_core.algebra.kernels import arguments as k
+from trendlake.cep_core.algebra.kernels.instances import fold_instances
+from trendlake.cep_core.algebra.kernels.pairs import DONE, MORE_ROWS, OVERFLOWED
+from trendlake.cep_core.algebra.run.candidates import Candidates
+from trendlake.cep_core.algebra.run.context import Context
+from trendlake.cep_core.algebra.run.next import leaves_of
+from trendlake.cep_core.algebra.run.programs import Program
+from trendlake.cep_core.algebra.run.runs import runs_of
+from trendlake.cep_core.algebra.run.singles import column_of
+from trendlake.cep_core.algebra.run.steps import steps_of
+from trendlake.cep_core.algebra.run.tables import Late, Table, Words, as_real, leaves
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.language import syntax as s
 
 
 def fold_stream(context: Context, node: n.Fold, left: Table, right: Table) -> Table:

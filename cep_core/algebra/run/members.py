@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.form import LIST, Comparison, Form, name_of
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.kernels import members as k
-from cep_core.algebra.kernels.members import Lists, Ranges
-from cep_core.algebra.run.context import Context
-from cep_core.algebra.run.events import Source
-from cep_core.algebra.run.programs import word
-from cep_core.algebra.run.results import limited, owned, read_for, result_of
-from cep_core.algebra.run.singles import column_of, holding, selected
-from cep_core.algebra.run.streams import stream_of
-from cep_core.algebra.run.tables import Table, distinct, sortable
-from cep_core.errors import WindowTooLargeError
-from cep_core.events.columns import Columns
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.form import LIST, Comparison, Form, name_of
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.kernels import members as k
+from trendlake.cep_core.algebra.kernels.members import Lists, Ranges
+from trendlake.cep_core.algebra.run.context import Context
+from trendlake.cep_core.algebra.run.events import Source
+from trendlake.cep_core.algebra.run.programs import word
+from trendlake.cep_core.algebra.run.results import limited, owned, read_for, result_of
+from trendlake.cep_core.algebra.run.singles import column_of, holding, selected
+from trendlake.cep_core.algebra.run.streams import stream_of
+from trendlake.cep_core.algebra.run.tables import Table, distinct, sortable
+from trendlake.cep_core.errors import WindowTooLargeError
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.language import syntax as s
 
 MOST_PAIRS = 32_000_000
 """Pairs of an event and a query; and MOST_ROWS of an operator and of all results. Queries that have more run apart."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import Bound, pairing
-from cep_core.algebra.compile.syntax import FIRST, SECOND
-from cep_core.algebra.kernels import pairs as k
-from cep_core.algebra.kernels.arguments import USED, Leaves, Left, Limits, Programs, Right, Tree
-from cep_core.algebra.run.candidates import Candidates
-from cep_core.algebra.run.context import Context
-from cep_core.algebra.run.ordered import Sorted
-from cep_core.algebra.run.programs import Program
-from cep_core.algebra.run.singles import column_of
-from cep_core.algebra.run.tables import Late, Table, as_real, by_group, leaves, sortable
-from cep_core.events.array_types import Int64s
-from cep_core.expressions.types import Resolve
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.pairing import Bound, pairing
+from trendlake.cep_core.algebra.compile.syntax import FIRST, SECOND
+from trendlake.cep_core.algebra.kernels import pairs as k
+from trendlake.cep_core.algebra.kernels.arguments import USED, Leaves, Left, Limits, Programs, Right, Tree
+from trendlake.cep_core.algebra.run.candidates import Candidates
+from trendlake.cep_core.algebra.run.context import Context
+from trendlake.cep_core.algebra.run.ordered import Sorted
+from trendlake.cep_core.algebra.run.programs import Program
+from trendlake.cep_core.algebra.run.singles import column_of
+from trendlake.cep_core.algebra.run.tables import Late, Table, as_real, by_group, leaves, sortable
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.expressions.types import Resolve
+from trendlake.cep_core.language import syntax as s
 
 
 def leaves_of(context: Context, table: Table, reads: dict[str, int]) -> Leaves:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from cep_core.events.array_types import AnyArray, Int64s
+from trendlake.cep_core.events.array_types import AnyArray, Int64s
 
 
 @dataclass(frozen=True)

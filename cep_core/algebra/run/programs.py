@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND, Dur
-from cep_core.algebra.kernels.arguments import Machine
-from cep_core.algebra.run.strings import Strings
-from cep_core.events.array_types import Int64s
-from cep_core.expressions.bytecode import Instructions
-from cep_core.expressions.types import Resolve
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile.syntax import FIRST, NOW, SECOND, Dur
+from trendlake.cep_core.algebra.kernels.arguments import Machine
+from trendlake.cep_core.algebra.run.strings import Strings
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.expressions.bytecode import Instructions
+from trendlake.cep_core.expressions.types import Resolve
+from trendlake.cep_core.language import syntax as s
 
 NOWHERE = (0, 0, -1)
 

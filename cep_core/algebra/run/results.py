@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.run.events import Source
-from cep_core.algebra.run.tables import Table
-from cep_core.errors import TooManyMatchesError
-from cep_core.events.arrays import arrow
-from cep_core.events.columns import Columns
-from cep_core.events.schema import TIME_TYPE
-from cep_core.language.unparse import moment
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.run.events import Source
+from trendlake.cep_core.algebra.run.tables import Table
+from trendlake.cep_core.errors import TooManyMatchesError
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import TIME_TYPE
+from trendlake.cep_core.language.unparse import moment
 
 
 def read_for(plan: AlgebraPlan, columns: Columns, windows: range | None) -> Columns:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.run.context import Context
-from cep_core.algebra.run.events import Source
-from cep_core.algebra.run.results import limited, owned, read_for, result_of
-from cep_core.algebra.run.streams import stream_of
-from cep_core.algebra.run.tables import Table
-from cep_core.events.columns import Columns
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.run.context import Context
+from trendlake.cep_core.algebra.run.events import Source
+from trendlake.cep_core.algebra.run.results import limited, owned, read_for, result_of
+from trendlake.cep_core.algebra.run.streams import stream_of
+from trendlake.cep_core.algebra.run.tables import Table
+from trendlake.cep_core.events.columns import Columns
 
 
 def run_algebra(plan: AlgebraPlan, columns: Columns, windows: range | None = None) -> pa.Table:

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import Bound, Pairing, neighbours
-from cep_core.algebra.kernels import pairs as k
-from cep_core.algebra.kernels.arguments import USED
-from cep_core.algebra.kernels.runs import Keys, Left, Order, Stream, follow_runs, last_of_runs
-from cep_core.algebra.run.candidates import Candidates
-from cep_core.algebra.run.context import Context
-from cep_core.algebra.run.ordered import Sorted
-from cep_core.algebra.run.tables import Table, Words, as_real, sortable
-from cep_core.events.array_types import Int64s
-from cep_core.expressions.types import Resolve
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.pairing import Bound, Pairing, neighbours
+from trendlake.cep_core.algebra.kernels import pairs as k
+from trendlake.cep_core.algebra.kernels.arguments import USED
+from trendlake.cep_core.algebra.kernels.runs import Keys, Left, Order, Stream, follow_runs, last_of_runs
+from trendlake.cep_core.algebra.run.candidates import Candidates
+from trendlake.cep_core.algebra.run.context import Context
+from trendlake.cep_core.algebra.run.ordered import Sorted
+from trendlake.cep_core.algebra.run.tables import Table, Words, as_real, sortable
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.expressions.types import Resolve
 
 
 def runs_of(

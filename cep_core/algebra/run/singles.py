@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import parted
-from cep_core.algebra.compile.syntax import Dur
-from cep_core.algebra.kernels import rows as k
-from cep_core.algebra.kernels.arguments import Leaves
-from cep_core.algebra.run.comparisons import comparison_of
-from cep_core.algebra.run.context import Context
-from cep_core.algebra.run.programs import Program
-from cep_core.algebra.run.tables import Late, Place, Table, Words, leaves, place_of
-from cep_core.events.array_types import Int64s
-from cep_core.expressions.types import Resolve
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.pairing import parted
+from trendlake.cep_core.algebra.compile.syntax import Dur
+from trendlake.cep_core.algebra.kernels import rows as k
+from trendlake.cep_core.algebra.kernels.arguments import Leaves
+from trendlake.cep_core.algebra.run.comparisons import comparison_of
+from trendlake.cep_core.algebra.run.context import Context
+from trendlake.cep_core.algebra.run.programs import Program
+from trendlake.cep_core.algebra.run.tables import Late, Place, Table, Words, leaves, place_of
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.expressions.types import Resolve
+from trendlake.cep_core.language import syntax as s
 
 
 def values_of(

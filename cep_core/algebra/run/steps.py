@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cep_core.algebra.compile.pairing import Bound, compared
-from cep_core.algebra.kernels.arguments import Steps as Arrays
-from cep_core.algebra.run.tables import Table, as_real, sortable
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.expressions.types import Resolve
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile.pairing import Bound, compared
+from trendlake.cep_core.algebra.kernels.arguments import Steps as Arrays
+from trendlake.cep_core.algebra.run.tables import Table, as_real, sortable
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.expressions.types import Resolve
+from trendlake.cep_core.language import syntax as s
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.run.context import Context
-from cep_core.algebra.run.fold import fold_stream
-from cep_core.algebra.run.next import next_stream
-from cep_core.algebra.run.singles import filtered, selected
-from cep_core.algebra.run.tables import Table, Words, as_real
-from cep_core.algebra.run.totals import aggregated
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.run.context import Context
+from trendlake.cep_core.algebra.run.fold import fold_stream
+from trendlake.cep_core.algebra.run.next import next_stream
+from trendlake.cep_core.algebra.run.singles import filtered, selected
+from trendlake.cep_core.algebra.run.tables import Table, Words, as_real
+from trendlake.cep_core.algebra.run.totals import aggregated
 
 
 def stream_of(context: Context, node: n.Node, streams: Mapping[int, Table]) -> Table:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.expressions.operands import text_table
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.expressions.operands import text_table
 
 
 class Strings:

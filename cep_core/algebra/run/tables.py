@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cep_core.algebra.kernels import rows as k
-from cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.algebra.kernels import rows as k
+from trendlake.cep_core.events.array_types import Bools, Int64s
 
 Words = tuple[Int64s, Bools]
 """Values as int64 (whole numbers, microseconds, codes of strings, booleans, the bits of doubles; 0 where NULL), and

@@ -7,15 +7,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.aggregates import AVG, COUNT, MAX, MAX_BY, MIN, MIN_BY, SUM
-from cep_core.algebra.kernels import totals as k
-from cep_core.algebra.run.context import Context
-from cep_core.algebra.run.singles import values_of
-from cep_core.algebra.run.tables import Table, Words, sortable
-from cep_core.events.array_types import Bools, Float64s, Int64s
-from cep_core.expressions.types import infer
-from cep_core.language import syntax as s
+from trendlake.cep_core.algebra.compile import nodes as n
+from trendlake.cep_core.algebra.compile.aggregates import AVG, COUNT, MAX, MAX_BY, MIN, MIN_BY, SUM
+from trendlake.cep_core.algebra.kernels import totals as k
+from trendlake.cep_core.algebra.run.context import Context
+from trendlake.cep_core.algebra.run.singles import values_of
+from trendlake.cep_core.algebra.run.tables import Table, Words, sortable
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s
+from trendlake.cep_core.expressions.types import infer
+from trendlake.cep_core.language import syntax as s
 
 
 def aggregated(context: Context, node: n.Aggregate, table: Table) -> Table:

@@ -10,8 +10,8 @@ from collections import Counter
 
 import numpy as np
 
-from cep_core.automaton.compile.plan import EPSILON, EVENT, IGNORE, WINDOW_END, AutomatonPlan
-from cep_core.events.array_types import Int64s
+from trendlake.cep_core.automaton.compile.plan import EPSILON, EVENT, IGNORE, WINDOW_END, AutomatonPlan
+from trendlake.cep_core.events.array_types import Int64s
 
 KINDS = ((EVENT, IGNORE), (EPSILON,), (WINDOW_END,))
 

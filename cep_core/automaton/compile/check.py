@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
 
-from cep_core.automaton.compile.model import BITS, ArcModel, AutomatonPattern, FieldModel
-from cep_core.automaton.compile.plan import EPSILON, EVENT, IGNORE, WINDOW_END, Arc, AutomatonPlan, Field
-from cep_core.errors import (
+from trendlake.cep_core.automaton.compile.model import BITS, ArcModel, AutomatonPattern, FieldModel
+from trendlake.cep_core.automaton.compile.plan import EPSILON, EVENT, IGNORE, WINDOW_END, Arc, AutomatonPlan, Field
+from trendlake.cep_core.errors import (
     BadConditionError,
     BadPatternError,
     BadValueError,
@@ -26,14 +26,14 @@ from cep_core.errors import (
     UnknownVariableError,
     did_you_mean,
 )
-from cep_core.events.schema import EventSchema, family
-from cep_core.expressions.advice import Advice, Adviser
-from cep_core.expressions.types import ExpressionError, infer
-from cep_core.language import syntax as s
-from cep_core.language.parse import parse_condition
-from cep_core.language.tree_builder import timestamp_us
-from cep_core.patterns.parameters import UnknownHereError, typed, why_text
-from cep_core.yaml.source import Path_
+from trendlake.cep_core.events.schema import EventSchema, family
+from trendlake.cep_core.expressions.advice import Advice, Adviser
+from trendlake.cep_core.expressions.types import ExpressionError, infer
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import parse_condition
+from trendlake.cep_core.language.tree_builder import timestamp_us
+from trendlake.cep_core.patterns.parameters import UnknownHereError, typed, why_text
+from trendlake.cep_core.yaml.source import Path_
 
 
 class _Checker:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.automaton.compile.arc_lifetimes import by_epoch
-from cep_core.automaton.compile.plan import EPSILON, IGNORE, WINDOW_END, Arc, AutomatonPlan
-from cep_core.expressions.bytecode import Instructions
-from cep_core.language import syntax as s
+from trendlake.cep_core.automaton.compile.arc_lifetimes import by_epoch
+from trendlake.cep_core.automaton.compile.plan import EPSILON, IGNORE, WINDOW_END, Arc, AutomatonPlan
+from trendlake.cep_core.expressions.bytecode import Instructions
+from trendlake.cep_core.language import syntax as s
 
 
 class Assembly(Instructions):

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
-from cep_core.events.names import TakenNames
-from cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier, Moment
-from cep_core.yaml.source import Path_
+from trendlake.cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from trendlake.cep_core.events.names import TakenNames
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier, Moment
+from trendlake.cep_core.yaml.source import Path_
 
 RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"first", "last", "state", "lifetime_start", "lifetime_end"}
 """Columns every results table of kind automaton has: no field or partition may take their names."""

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
-from cep_core.events.windows import Windows
-from cep_core.expressions.advice import Advice
-from cep_core.fingerprint import fingerprint
-from cep_core.language import syntax as s
-from cep_core.plan import ResultShape
+from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
+from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.plan import ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of an automaton that stays the same changes."""

@@ -10,8 +10,8 @@ would die at the very next event and says nothing before is not stored: it leave
 
 from __future__ import annotations
 
-from cep_core import compiled
-from cep_core.automaton.kernels.alive_groups import (
+from trendlake.cep_core import compiled
+from trendlake.cep_core.automaton.kernels.alive_groups import (
     ALIVE,
     ASIDE,
     AT,
@@ -40,14 +40,14 @@ from cep_core.automaton.kernels.alive_groups import (
     release,
     store,
 )
-from cep_core.automaton.kernels.arcs import ALARM, DIES, holds, judge, settle
-from cep_core.automaton.kernels.arguments import Given, Goals, Groups, Sets, Verdicts, Written
-from cep_core.automaton.kernels.results import emit, end_windows, leave
-from cep_core.automaton.kernels.start_sets import greatest
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.register_programs import CONDITION, IGNORES, NO, OVERFLOW, TARGET, Leaves, fires, load
-from cep_core.kernels.run_groups import FIRSTS, NEXT, SINCE
-from cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.automaton.kernels.arcs import ALARM, DIES, holds, judge, settle
+from trendlake.cep_core.automaton.kernels.arguments import Given, Goals, Groups, Sets, Verdicts, Written
+from trendlake.cep_core.automaton.kernels.results import emit, end_windows, leave
+from trendlake.cep_core.automaton.kernels.start_sets import greatest
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.register_programs import CONDITION, IGNORES, NO, OVERFLOW, TARGET, Leaves, fires, load
+from trendlake.cep_core.kernels.run_groups import FIRSTS, NEXT, SINCE
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 
 ENTER, ENDING, BEGIN, STEP, EMIT, LEAVE = range(6)
 """Phases of an event."""

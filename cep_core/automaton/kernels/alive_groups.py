@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cep_core import compiled
-from cep_core.automaton.kernels.arcs import RESTS
-from cep_core.automaton.kernels.arguments import (
+from trendlake.cep_core import compiled
+from trendlake.cep_core.automaton.kernels.arcs import RESTS
+from trendlake.cep_core.automaton.kernels.arguments import (
     LOG_FIRSTS,
     LOG_REGISTER,
     LOG_SINCE,
@@ -17,10 +17,10 @@ from cep_core.automaton.kernels.arguments import (
     Verdicts,
     Written,
 )
-from cep_core.automaton.kernels.start_sets import union
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.register_programs import hashed, same
-from cep_core.kernels.run_groups import AGE, BUCKET, FIRSTS, NEXT, SINCE, STATE, link, lookup, unlink
+from trendlake.cep_core.automaton.kernels.start_sets import union
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.register_programs import hashed, same
+from trendlake.cep_core.kernels.run_groups import AGE, BUCKET, FIRSTS, NEXT, SINCE, STATE, link, lookup, unlink
 
 DONE, MORE_GROUPS, MORE_GOALS, MORE_ROWS, MORE_NODES, MORE_LOG, OVERFLOWED = range(7)
 """Why `advance` returns: at the end, for more room (then it goes on where it was), or for good. Of its steps: DONE, or

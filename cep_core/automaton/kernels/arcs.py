@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.automaton.kernels.arguments import (
+from trendlake.cep_core import compiled
+from trendlake.cep_core.automaton.kernels.arguments import (
     FINAL,
     FIRST,
     LAST,
@@ -18,9 +18,19 @@ from cep_core.automaton.kernels.arguments import (
     Verdicts,
     Written,
 )
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.register_programs import CONDITION, NO, OVERFLOW, RESTING, TARGET, YES, Programs, fires, same
-from cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.register_programs import (
+    CONDITION,
+    NO,
+    OVERFLOW,
+    RESTING,
+    TARGET,
+    YES,
+    Programs,
+    fires,
+    same,
+)
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 
 DIES, RESTS, STEPS = range(3)
 """The effects of an event on a state."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cep_core.events.array_types import Bools, Int8s, Int64s, UInt64s
-from cep_core.kernels.register_programs import Programs
+from trendlake.cep_core.events.array_types import Bools, Int8s, Int64s, UInt64s
+from trendlake.cep_core.kernels.register_programs import Programs
 
 FIRST, LAST, FINAL, REGISTER = range(4)
 """Columns of `Written.rows`: first and last event, the state, and from REGISTER on the register."""

@@ -3,8 +3,8 @@ last event of their partition leaves."""
 
 from __future__ import annotations
 
-from cep_core import compiled
-from cep_core.automaton.kernels.alive_groups import (
+from trendlake.cep_core import compiled
+from trendlake.cep_core.automaton.kernels.alive_groups import (
     ALIVE,
     BEFORE,
     DONE,
@@ -19,8 +19,8 @@ from cep_core.automaton.kernels.alive_groups import (
     Q,
     note,
 )
-from cep_core.automaton.kernels.arcs import ALARM, ended
-from cep_core.automaton.kernels.arguments import (
+from trendlake.cep_core.automaton.kernels.arcs import ALARM, ended
+from trendlake.cep_core.automaton.kernels.arguments import (
     FINAL,
     FIRST,
     LAST,
@@ -32,10 +32,10 @@ from cep_core.automaton.kernels.arguments import (
     Tables,
     Written,
 )
-from cep_core.automaton.kernels.start_sets import members
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.run_groups import FIRSTS, NEXT, SINCE
-from cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.automaton.kernels.start_sets import members
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.run_groups import FIRSTS, NEXT, SINCE
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 
 
 @compiled.part

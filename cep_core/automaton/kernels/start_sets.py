@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.run_groups import FIRSTS, NEXT
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.run_groups import FIRSTS, NEXT
 
 EMPTY = -1
 LEFT, RIGHT, LEAST, GREATEST, STAMP = range(5)

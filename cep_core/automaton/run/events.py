@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.automaton.compile.encode import Assembly
-from cep_core.automaton.compile.plan import AutomatonPlan
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import AnyArray, Bools, Int64s, UInt64s
-from cep_core.events.arrays import read_only
-from cep_core.events.codes import ordered_codes
-from cep_core.events.columns import Columns, columns_of
-from cep_core.expressions.columnar import evaluate, true_rows
-from cep_core.expressions.operands import Words
+from trendlake.cep_core.automaton.compile.encode import Assembly
+from trendlake.cep_core.automaton.compile.plan import AutomatonPlan
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s, UInt64s
+from trendlake.cep_core.events.arrays import read_only
+from trendlake.cep_core.events.codes import ordered_codes
+from trendlake.cep_core.events.columns import Columns, columns_of
+from trendlake.cep_core.expressions.columnar import evaluate, true_rows
+from trendlake.cep_core.expressions.operands import Words
 
 
 class Stream:

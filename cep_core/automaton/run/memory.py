@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core.automaton.compile.encode import Assembly
-from cep_core.automaton.kernels import alive_groups as places
-from cep_core.automaton.kernels.active_runs import advance
-from cep_core.automaton.kernels.arguments import (
+from trendlake.cep_core.automaton.compile.encode import Assembly
+from trendlake.cep_core.automaton.kernels import alive_groups as places
+from trendlake.cep_core.automaton.kernels.active_runs import advance
+from trendlake.cep_core.automaton.kernels.arguments import (
     LOG_REGISTER,
     REGISTER,
     Events,
@@ -22,11 +22,11 @@ from cep_core.automaton.kernels.arguments import (
     Verdicts,
     Written,
 )
-from cep_core.automaton.kernels.start_sets import tidy
-from cep_core.automaton.run.events import Stream, Values
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.register_programs import Leaves, Programs
-from cep_core.kernels.run_groups import rehash
+from trendlake.cep_core.automaton.kernels.start_sets import tidy
+from trendlake.cep_core.automaton.run.events import Stream, Values
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.register_programs import Leaves, Programs
+from trendlake.cep_core.kernels.run_groups import rehash
 
 MOST_VERDICTS = 1 << 20
 """Bytes for what events do to states, known beforehand for each combination of conditions."""

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.automaton.compile.encode import Assembly
-from cep_core.automaton.compile.plan import AutomatonPlan
-from cep_core.automaton.kernels.arguments import FINAL, FIRST, LAST, REGISTER
-from cep_core.automaton.run.events import Stream, Values
-from cep_core.automaton.run.memory import OverflowedAt, drive
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import Int64s
-from cep_core.events.columns import Columns, columns_of
-from cep_core.events.normalise import normalise
-from cep_core.events.schema import TIME_TYPE
+from trendlake.cep_core.automaton.compile.encode import Assembly
+from trendlake.cep_core.automaton.compile.plan import AutomatonPlan
+from trendlake.cep_core.automaton.kernels.arguments import FINAL, FIRST, LAST, REGISTER
+from trendlake.cep_core.automaton.run.events import Stream, Values
+from trendlake.cep_core.automaton.run.memory import OverflowedAt, drive
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.columns import Columns, columns_of
+from trendlake.cep_core.events.normalise import normalise
+from trendlake.cep_core.events.schema import TIME_TYPE
 
 ALWAYS = (-(2**63), 2**63 - 1)
 

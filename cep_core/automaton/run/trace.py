@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from cep_core.automaton.compile.plan import AutomatonPlan
-from cep_core.automaton.kernels.arguments import LOG_FIRSTS, LOG_REGISTER, LOG_SINCE, LOG_STATE, LOG_UNTIL
-from cep_core.automaton.run.events import Stream
-from cep_core.automaton.run.run import Ran, run_stream
+from trendlake.cep_core.automaton.compile.plan import AutomatonPlan
+from trendlake.cep_core.automaton.kernels.arguments import LOG_FIRSTS, LOG_REGISTER, LOG_SINCE, LOG_STATE, LOG_UNTIL
+from trendlake.cep_core.automaton.run.events import Stream
+from trendlake.cep_core.automaton.run.run import Ran, run_stream
 
 
 def trace(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> pa.Table:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s
 
 
 @compiled.entry

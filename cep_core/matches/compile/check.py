@@ -5,7 +5,7 @@ All mistakes are collected, each with its place, and raised together.
 
 from __future__ import annotations
 
-from cep_core.errors import (
+from trendlake.cep_core.errors import (
     BadConditionError,
     BadPatternError,
     NotSupportedError,
@@ -13,12 +13,12 @@ from cep_core.errors import (
     UnknownAttributeError,
     did_you_mean,
 )
-from cep_core.events.names import same_name
-from cep_core.events.schema import EventSchema
-from cep_core.matches.compile.check_pattern import PATTERN
-from cep_core.matches.compile.check_return import MeasureChecker
-from cep_core.matches.compile.model import MatchesPattern
-from cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence
+from trendlake.cep_core.events.names import same_name
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.matches.compile.check_pattern import PATTERN
+from trendlake.cep_core.matches.compile.check_return import MeasureChecker
+from trendlake.cep_core.matches.compile.model import MatchesPattern
+from trendlake.cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence
 
 
 def compile_matches(pattern: MatchesPattern, schema: EventSchema) -> MatchesPlan:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from cep_core.errors import BadPatternError
-from cep_core.events.names import TakenNames
-from cep_core.events.schema import EventSchema
-from cep_core.language import parse
-from cep_core.language import syntax as s
-from cep_core.matches.compile.model import RESERVED_COLUMNS, MatchesPattern
-from cep_core.matches.compile.plan import Negation, Part
-from cep_core.patterns.resolver import Checking
-from cep_core.yaml.source import Path_
+from trendlake.cep_core.errors import BadPatternError
+from trendlake.cep_core.events.names import TakenNames
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.language import parse
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.model import RESERVED_COLUMNS, MatchesPattern
+from trendlake.cep_core.matches.compile.plan import Negation, Part
+from trendlake.cep_core.patterns.resolver import Checking
+from trendlake.cep_core.yaml.source import Path_
 
 PATTERN: Path_ = ("pattern",)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cep_core.errors import BadConditionError, TypeMismatchError
-from cep_core.expressions.types import ExpressionError, infer
-from cep_core.language import parse
-from cep_core.language import syntax as s
-from cep_core.matches.compile.check_where import ConditionChecker
-from cep_core.matches.compile.plan import Measure, aggregated, iterates
-from cep_core.yaml.source import Path_
+from trendlake.cep_core.errors import BadConditionError, TypeMismatchError
+from trendlake.cep_core.expressions.types import ExpressionError, infer
+from trendlake.cep_core.language import parse
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.check_where import ConditionChecker
+from trendlake.cep_core.matches.compile.plan import Measure, aggregated, iterates
+from trendlake.cep_core.yaml.source import Path_
 
 AGGREGATES = ("count", "sum", "avg", "min", "max")
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from cep_core.errors import BadConditionError, TypeMismatchError
-from cep_core.events.schema import EventSchema
-from cep_core.expressions.types import ExpressionError
-from cep_core.language import syntax as s
-from cep_core.matches.compile.check_pattern import PatternChecker
-from cep_core.matches.compile.model import MatchesPattern
-from cep_core.matches.compile.plan import Condition, When, aggregated, iterates
-from cep_core.patterns.resolver import constant_true
-from cep_core.yaml.source import Path_
+from trendlake.cep_core.errors import BadConditionError, TypeMismatchError
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.expressions.types import ExpressionError
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.check_pattern import PatternChecker
+from trendlake.cep_core.matches.compile.model import MatchesPattern
+from trendlake.cep_core.matches.compile.plan import Condition, When, aggregated, iterates
+from trendlake.cep_core.patterns.resolver import constant_true
+from trendlake.cep_core.yaml.source import Path_
 
 
 class ConditionChecker(PatternChecker):

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cep_core.events.array_types import Int64s
-from cep_core.expressions import opcodes as m
-from cep_core.expressions.bytecode import Instructions
-from cep_core.expressions.columnar import FLIPPED
-from cep_core.expressions.opcodes import MOST_FIELDS
-from cep_core.language import syntax as s
-from cep_core.matches.compile.plan import MatchesPlan, aggregated, iterates
-from cep_core.matches.compile.registers import (
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.expressions import opcodes as m
+from trendlake.cep_core.expressions.bytecode import Instructions
+from trendlake.cep_core.expressions.columnar import FLIPPED
+from trendlake.cep_core.expressions.opcodes import MOST_FIELDS
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.plan import MatchesPlan, aggregated, iterates
+from trendlake.cep_core.matches.compile.registers import (
     Slot,
     is_local,
     live_slots,

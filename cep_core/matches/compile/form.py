@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cep_core.events.schema import EventSchema
-from cep_core.language import syntax as s
-from cep_core.matches.compile.plan import MatchesPlan, Measure, Negation
-from cep_core.matches.compile.registers import is_local, moments
-from cep_core.plan import Binding
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.plan import MatchesPlan, Measure, Negation
+from trendlake.cep_core.matches.compile.registers import is_local, moments
+from trendlake.cep_core.plan import Binding
 
 MEMBER = "\0member"
 """A column that no table has: the number of the plan that an event is for."""

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.events.names import TakenNames
-from cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier, Selection
+from trendlake.cep_core.errors import BadValueError, TrendlakeError
+from trendlake.cep_core.events.names import TakenNames
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier, Selection
 
 Output = Literal["all", "non_overlap", "compressed"]
 

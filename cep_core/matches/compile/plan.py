@@ -8,17 +8,17 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from cep_core.errors import TypeMismatchError
-from cep_core.events.array_types import Int64s
-from cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
-from cep_core.events.windows import AGES, Windows
-from cep_core.expressions.advice import Advice
-from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
-from cep_core.fingerprint import fingerprint
-from cep_core.language import syntax as s
-from cep_core.matches.compile.model import Output
-from cep_core.patterns.model import Selection
-from cep_core.plan import InPanes, ResultShape
+from trendlake.cep_core.errors import TypeMismatchError
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
+from trendlake.cep_core.events.windows import AGES, Windows
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
+from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.model import Output
+from trendlake.cep_core.patterns.model import Selection
+from trendlake.cep_core.plan import InPanes, ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cep_core.language import syntax as s
-from cep_core.matches.compile.plan import Condition, MatchesPlan, iterates
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.plan import Condition, MatchesPlan, iterates
 
 
 @dataclass(frozen=True, order=True)

@@ -1,3 +1,3 @@
 """Compiled kernels of kind matches."""
 
-import cep_core.kernel_cache  # noqa: F401 - before the first kernel is declared
+import trendlake.cep_core.kernel_cache  # noqa: F401 - before the first kernel is declared

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Int32s, Int64s, UInt64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.matches.kernels.match_ids import LANES, salted
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Int32s, Int64s, UInt64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.matches.kernels.match_ids import LANES, salted
 
 BEGUN, HEIGHT, MATCHES, STEPS = range(4)
 """Where `read` is: ends begun, height of the stack; and what it has written: matches, steps."""

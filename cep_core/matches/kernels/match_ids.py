@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Int32s, Int64s, UInt8s, UInt64s
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Int32s, Int64s, UInt8s, UInt64s
 
 LANES = 2
 HEX = 32

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Bools, Int32s, Int64s
-from cep_core.expressions.opcodes import ADD
-from cep_core.kernels.vm import fits
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Int32s, Int64s
+from trendlake.cep_core.expressions.opcodes import ADD
+from trendlake.cep_core.kernels.vm import fits
 
 SUM, MIN, MAX = range(3)
 

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cep_core import compiled
-from cep_core.events.array_types import Bools, Int64s
-from cep_core.kernels.register_programs import NO, OVERFLOW, WHEN_SLOT, YES, Leaves, Programs, fires, hashed, load
-from cep_core.kernels.run_groups import AGE, BUCKET, CHAIN, NEXT, STATE, lookup, unlink
-from cep_core.kernels.run_groups import FIRSTS as LINK
-from cep_core.kernels.run_groups import SINCE as NEWEST
-from cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.kernels.register_programs import (
+    NO,
+    OVERFLOW,
+    WHEN_SLOT,
+    YES,
+    Leaves,
+    Programs,
+    fires,
+    hashed,
+    load,
+)
+from trendlake.cep_core.kernels.run_groups import AGE, BUCKET, CHAIN, NEXT, STATE, lookup, unlink
+from trendlake.cep_core.kernels.run_groups import FIRSTS as LINK
+from trendlake.cep_core.kernels.run_groups import SINCE as NEWEST
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 
 ANY, NEXT_MATCH, CONTIGUOUS = range(3)
 """Selections: what a run may ignore."""

@@ -19,8 +19,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cep_core.events.array_types import Bools, Int32s, Int64s, UInt64s
-from cep_core.matches.kernels.buffer import (
+from trendlake.cep_core.events.array_types import Bools, Int32s, Int64s, UInt64s
+from trendlake.cep_core.matches.kernels.buffer import (
     BEGUN,
     HEIGHT,
     MATCHES,
@@ -35,7 +35,7 @@ from cep_core.matches.kernels.buffer import (
     read,
     strands,
 )
-from cep_core.matches.kernels.match_ids import LANES, names
+from trendlake.cep_core.matches.kernels.match_ids import LANES, names
 
 Step: TypeAlias = tuple[int, int]
 """(event, part)."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any, TypeAlias
 
-from cep_core.expressions.functions import Value
-from cep_core.expressions.scalar import Reader, bounded, compiled
-from cep_core.language import syntax as s
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.matches.compile.registers import (
+from trendlake.cep_core.expressions.functions import Value
+from trendlake.cep_core.expressions.scalar import Reader, bounded, compiled
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.compile.registers import (
     Slot,
     is_local,
     live_slots,

@@ -14,12 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core.matches.compile.plan import MatchesPlan, schema_of_graphs
-from cep_core.matches.run import matcher
-from cep_core.matches.run.buffer import Buffer
-from cep_core.matches.run.events import Stream
-from cep_core.matches.run.matcher import Automaton
-from cep_core.matches.run.negation_inline import Fences
+from trendlake.cep_core.matches.compile.plan import MatchesPlan, schema_of_graphs
+from trendlake.cep_core.matches.run import matcher
+from trendlake.cep_core.matches.run.buffer import Buffer
+from trendlake.cep_core.matches.run.events import Stream
+from trendlake.cep_core.matches.run.matcher import Automaton
+from trendlake.cep_core.matches.run.negation_inline import Fences
 
 TOO_MANY = 10**38
 """Counts from here on do not fit DECIMAL(38, 0)."""

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import Bools, Int64s, UInt64s
-from cep_core.events.columns import Columns, columns_of
-from cep_core.events.normalise import distinct_reals
-from cep_core.expressions.columnar import true_where
-from cep_core.expressions.functions import Value
-from cep_core.language import syntax as s
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.matches.compile.registers import is_local, moments
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import Bools, Int64s, UInt64s
+from trendlake.cep_core.events.columns import Columns, columns_of
+from trendlake.cep_core.events.normalise import distinct_reals
+from trendlake.cep_core.expressions.columnar import true_where
+from trendlake.cep_core.expressions.functions import Value
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.compile.registers import is_local, moments
 
 
 class Stream:

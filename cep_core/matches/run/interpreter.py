@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.matches.run.buffer import NOTHING, Buffer
-from cep_core.matches.run.closures import Check, Program, Register
-from cep_core.matches.run.events import Stream
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.run.buffer import NOTHING, Buffer
+from trendlake.cep_core.matches.run.closures import Check, Program, Register
+from trendlake.cep_core.matches.run.events import Stream
 
 Runs = dict[Register, int]
 """The merged runs of a state: register -> the link behind which they all are."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import UInt64s
-from cep_core.events.arrays import numbers
-from cep_core.matches.kernels import match_ids as k
+from trendlake.cep_core.events.array_types import UInt64s
+from trendlake.cep_core.events.arrays import numbers
+from trendlake.cep_core.matches.kernels import match_ids as k
 
 
 def digests_of(array: pa.Array) -> UInt64s:

@@ -17,21 +17,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import Int64s
-from cep_core.events.arrays import arrow
-from cep_core.events.codes import group_codes
-from cep_core.expressions.columnar import evaluate
-from cep_core.expressions.operands import Words
-from cep_core.kernels.register_programs import Leaves, Programs
-from cep_core.kernels.run_groups import FIRSTS as LINK
-from cep_core.kernels.run_groups import NEXT, rehash
-from cep_core.matches.compile.encode import Agreement, NotCompiledError, assembled
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.matches.kernels import step as k
-from cep_core.matches.run.buffer import NOTHING, Buffer
-from cep_core.matches.run.events import Stream
-from cep_core.matches.run.interpreter import Interpreter
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.codes import group_codes
+from trendlake.cep_core.expressions.columnar import evaluate
+from trendlake.cep_core.expressions.operands import Words
+from trendlake.cep_core.kernels.register_programs import Leaves, Programs
+from trendlake.cep_core.kernels.run_groups import FIRSTS as LINK
+from trendlake.cep_core.kernels.run_groups import NEXT, rehash
+from trendlake.cep_core.matches.compile.encode import Agreement, NotCompiledError, assembled
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.kernels import step as k
+from trendlake.cep_core.matches.run.buffer import NOTHING, Buffer
+from trendlake.cep_core.matches.run.events import Stream
+from trendlake.cep_core.matches.run.interpreter import Interpreter
 
 MANY_LINKS = 1 << 22
 """A buffer of more links is read, and cleared of what is past."""

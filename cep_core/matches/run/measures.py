@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import AnyArray, Bools
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.events.codes import ordered_codes
-from cep_core.events.normalise import reals
-from cep_core.events.schema import arrow_type
-from cep_core.expressions.columnar import evaluate
-from cep_core.language import syntax as s
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.matches.compile.registers import places
-from cep_core.matches.kernels import measures as k
-from cep_core.matches.run.buffer import Chunk
-from cep_core.matches.run.events import Stream
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import AnyArray, Bools
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.codes import ordered_codes
+from trendlake.cep_core.events.normalise import reals
+from trendlake.cep_core.events.schema import arrow_type
+from trendlake.cep_core.expressions.columnar import evaluate
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.compile.registers import places
+from trendlake.cep_core.matches.kernels import measures as k
+from trendlake.cep_core.matches.run.buffer import Chunk
+from trendlake.cep_core.matches.run.events import Stream
 
 FUNCTIONS = {"sum": k.SUM, "avg": k.SUM, "min": k.MIN, "max": k.MAX, "count": k.MIN}
 _DAY = 86_400_000_000

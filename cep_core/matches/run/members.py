@@ -12,14 +12,14 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Int64s, UInt64s
-from cep_core.events.arrays import arrow, numbers
-from cep_core.events.columns import Columns
-from cep_core.expressions.columnar import true_where
-from cep_core.matches.compile.form import MEMBER, Form, with_members
-from cep_core.matches.run.events import Stream
-from cep_core.matches.run.results import result_table
-from cep_core.matches.run.run import Matches
+from trendlake.cep_core.events.array_types import Int64s, UInt64s
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.expressions.columnar import true_where
+from trendlake.cep_core.matches.compile.form import MEMBER, Form, with_members
+from trendlake.cep_core.matches.run.events import Stream
+from trendlake.cep_core.matches.run.results import result_table
+from trendlake.cep_core.matches.run.run import Matches
 
 
 def run_members(

@@ -9,15 +9,15 @@ from itertools import product
 
 import numpy as np
 
-from cep_core.events.array_types import Bools
-from cep_core.expressions.functions import Value
-from cep_core.expressions.scalar import Reader, compiled
-from cep_core.language import syntax as s
-from cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence, iterates
-from cep_core.matches.compile.registers import places
-from cep_core.matches.run.buffer import Chunk, Match, Step
-from cep_core.matches.run.closures import FINISHED, FOLDS
-from cep_core.matches.run.events import Stream
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.expressions.functions import Value
+from trendlake.cep_core.expressions.scalar import Reader, compiled
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence, iterates
+from trendlake.cep_core.matches.compile.registers import places
+from trendlake.cep_core.matches.run.buffer import Chunk, Match, Step
+from trendlake.cep_core.matches.run.closures import FINISHED, FOLDS
+from trendlake.cep_core.matches.run.events import Stream
 
 
 def match_of(plan: MatchesPlan, steps: Sequence[Step]) -> Match:

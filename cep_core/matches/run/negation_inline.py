@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core.events.array_types import Int64s
-from cep_core.matches.compile.plan import MatchesPlan, is_fence
-from cep_core.matches.run.buffer import NOTHING, Buffer
-from cep_core.matches.run.events import Stream
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.matches.compile.plan import MatchesPlan, is_fence
+from trendlake.cep_core.matches.run.buffer import NOTHING, Buffer
+from trendlake.cep_core.matches.run.events import Stream
 
 NEVER, EVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 

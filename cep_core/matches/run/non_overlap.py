@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from cep_core.matches.run.buffer import Buffer, Step
-from cep_core.matches.run.negation_inline import Fences
+from trendlake.cep_core.matches.run.buffer import Buffer, Step
+from trendlake.cep_core.matches.run.negation_inline import Fences
 
 
 def preferred(buffer: Buffer, ends: Sequence[int], horizon: int, fences: Fences) -> Iterator[list[Step]]:

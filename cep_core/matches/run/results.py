@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.errors import NotSupportedError
-from cep_core.events.array_types import Int64s
-from cep_core.events.arrays import arrow, numbers
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.matches.kernels.buffer import listed
-from cep_core.matches.run.buffer import Chunk
-from cep_core.matches.run.events import Stream
-from cep_core.matches.run.match_ids import as_text
-from cep_core.matches.run.measures import Measures
+from trendlake.cep_core.errors import NotSupportedError
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.kernels.buffer import listed
+from trendlake.cep_core.matches.run.buffer import Chunk
+from trendlake.cep_core.matches.run.events import Stream
+from trendlake.cep_core.matches.run.match_ids import as_text
+from trendlake.cep_core.matches.run.measures import Measures
 
 
 def result_table(plan: MatchesPlan, stream: Stream, chunks: Iterable[Chunk]) -> pa.Table:

@@ -8,21 +8,21 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from cep_core.errors import TooManyMatchesError
-from cep_core.events.array_types import Int32s, Int64s
-from cep_core.events.columns import Columns
-from cep_core.language.unparse import moment
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.matches.kernels.buffer import Bounds
-from cep_core.matches.run import matcher
-from cep_core.matches.run.buffer import Chunk, Match, Reading, chunk_of
-from cep_core.matches.run.events import Stream
-from cep_core.matches.run.match_ids import digests_of
-from cep_core.matches.run.matcher import Automaton
-from cep_core.matches.run.negation_deferred import Finish, match_of
-from cep_core.matches.run.negation_inline import Fences
-from cep_core.matches.run.non_overlap import preferred
-from cep_core.matches.run.results import result_table
+from trendlake.cep_core.errors import TooManyMatchesError
+from trendlake.cep_core.events.array_types import Int32s, Int64s
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.language.unparse import moment
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.kernels.buffer import Bounds
+from trendlake.cep_core.matches.run import matcher
+from trendlake.cep_core.matches.run.buffer import Chunk, Match, Reading, chunk_of
+from trendlake.cep_core.matches.run.events import Stream
+from trendlake.cep_core.matches.run.match_ids import digests_of
+from trendlake.cep_core.matches.run.matcher import Automaton
+from trendlake.cep_core.matches.run.negation_deferred import Finish, match_of
+from trendlake.cep_core.matches.run.negation_inline import Fences
+from trendlake.cep_core.matches.run.non_overlap import preferred
+from trendlake.cep_core.matches.run.results import result_table
 
 
 def run_matches(plan: MatchesPlan, columns: Columns, windows: range | None = None) -> pa.Table:
@@ -32,7 +32,7 @@ def run_matches(plan: MatchesPlan, columns: Columns, windows: range | None = Non
         columns = _within(plan, columns, windows)
     stream = Stream(plan, columns)
     if plan.output == "compressed":
-        from cep_core.matches.run.compressed import graphs
+        from trendlake.cep_core.matches.run.compressed import graphs
 
         return graphs(plan, stream, windows)
     return result_table(plan, stream, Matches(plan, stream, windows).chunks())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cep_core.errors import (
+from trendlake.cep_core.errors import (
     BadConditionError,
     BadEventsError,
     BadPatternError,
@@ -16,14 +16,14 @@ from cep_core.errors import (
     UnknownAttributeError,
     did_you_mean,
 )
-from cep_core.events.schema import EventSchema
-from cep_core.expressions.advice import Advice
-from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
-from cep_core.language import parse
-from cep_core.language import syntax as s
-from cep_core.patterns.resolver import Checking, constant_true
-from cep_core.trends.compile.model import TrendsPattern
-from cep_core.yaml.source import Path_
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
+from trendlake.cep_core.language import parse
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.patterns.resolver import Checking, constant_true
+from trendlake.cep_core.trends.compile.model import TrendsPattern
+from trendlake.cep_core.yaml.source import Path_
 
 
 @dataclass(frozen=True)

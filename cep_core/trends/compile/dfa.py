@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 
-from cep_core.fingerprint import ADDED
+from trendlake.cep_core.fingerprint import ADDED
 
 Guards = frozenset[int]
 """Conditions (by number; a NOT's is its index) of one derivation on one gap: all must hold."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cep_core.events.schema import EventSchema
-from cep_core.language import syntax as s
-from cep_core.plan import Binding
-from cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.plan import Binding
+from trendlake.cep_core.trends.compile.plan import Plan
 
 MEMBER = "\0member"
 """A column that no table has: the number of the plan that an event is for."""

@@ -18,9 +18,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import product
 
-from cep_core.errors import BadPatternError
-from cep_core.language import syntax as s
-from cep_core.trends.compile.dfa import Alternatives, Automaton, Cube, State, Transition, least, merge_equivalent
+from trendlake.cep_core.errors import BadPatternError
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.trends.compile.dfa import (
+    Alternatives,
+    Automaton,
+    Cube,
+    State,
+    Transition,
+    least,
+    merge_equivalent,
+)
 
 MAX_POSITIONS = 4_000
 MAX_STATES = 500

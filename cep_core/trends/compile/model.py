@@ -6,9 +6,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.events.names import TakenNames
-from cep_core.patterns.model import RESERVED_COLUMNS, FamilyPattern, Identifier, MaybeDuration, Moment, Selection
+from trendlake.cep_core.errors import BadValueError, TrendlakeError
+from trendlake.cep_core.events.names import TakenNames
+from trendlake.cep_core.patterns.model import (
+    RESERVED_COLUMNS,
+    FamilyPattern,
+    Identifier,
+    MaybeDuration,
+    Moment,
+    Selection,
+)
 
 
 class TrendsPattern(FamilyPattern):

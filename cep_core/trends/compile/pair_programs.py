@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cep_core.expressions import opcodes as m
-from cep_core.expressions.bytecode import Instructions
-from cep_core.language import syntax as s
+from trendlake.cep_core.expressions import opcodes as m
+from trendlake.cep_core.expressions.bytecode import Instructions
+from trendlake.cep_core.language import syntax as s
 
 BEYOND = 2**10
 """A whole number times this leaves 64 bits, and so stops the program, where it is 2^53 or more, or less than -2^53:

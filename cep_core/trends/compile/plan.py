@@ -9,19 +9,25 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors, PatternWarning
-from cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
-from cep_core.events.windows import Windows
-from cep_core.expressions.advice import Advice
-from cep_core.fingerprint import fingerprint
-from cep_core.language import syntax as s
-from cep_core.patterns.model import Selection
-from cep_core.plan import OneForm, ResultShape
-from cep_core.trends.compile.check import CheckedMeasure, CheckedQuery, check
-from cep_core.trends.compile.dfa import Automaton, Cube, implied, intersect
-from cep_core.trends.compile.glushkov import build
-from cep_core.trends.compile.model import TrendsPattern
-from cep_core.trends.compile.predecessors import Layer, Method, PairPredicate, pair_predicate
+from trendlake.cep_core.errors import (
+    BadConditionError,
+    BadPatternError,
+    NotSupportedError,
+    PatternErrors,
+    PatternWarning,
+)
+from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
+from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.patterns.model import Selection
+from trendlake.cep_core.plan import OneForm, ResultShape
+from trendlake.cep_core.trends.compile.check import CheckedMeasure, CheckedQuery, check
+from trendlake.cep_core.trends.compile.dfa import Automaton, Cube, implied, intersect
+from trendlake.cep_core.trends.compile.glushkov import build
+from trendlake.cep_core.trends.compile.model import TrendsPattern
+from trendlake.cep_core.trends.compile.predecessors import Layer, Method, PairPredicate, pair_predicate
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
@@ -266,7 +272,7 @@ class _Compiler:
 
 
 def _named(text: str) -> list[str]:
-    from cep_core.language.parse import parse_condition
+    from trendlake.cep_core.language.parse import parse_condition
 
     condition = parse_condition(text)
     return [name for _, name, _ in condition.entries] if isinstance(condition, s.Equivalence) else []

@@ -23,8 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from cep_core.expressions.columnar import COMPARISONS, FLIPPED
-from cep_core.language import syntax as s
+from trendlake.cep_core.expressions.columnar import COMPARISONS, FLIPPED
+from trendlake.cep_core.language import syntax as s
 
 
 class Method(Enum):

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int32s, Int64s, UInt64s
-from cep_core.trends.kernels.pair_predicates import Predicates
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int32s, Int64s, UInt64s
+from trendlake.cep_core.trends.kernels.pair_predicates import Predicates
 
 
 class Tasks(NamedTuple):

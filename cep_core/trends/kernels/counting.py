@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Bools, Float64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Blocks, Events, Ranks, Steps, Tasks
-from cep_core.trends.kernels.numbers import LARGEST
-from cep_core.trends.kernels.prefetch import fetch
-from cep_core.trends.kernels.prefix_sums import SHIFT, empty, raise_block
-from cep_core.trends.kernels.scaled import BIG, SMALL, STEP_DOWN, e_add, e_normal
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Bools, Float64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Blocks, Events, Ranks, Steps, Tasks
+from trendlake.cep_core.trends.kernels.numbers import LARGEST
+from trendlake.cep_core.trends.kernels.prefetch import fetch
+from trendlake.cep_core.trends.kernels.prefix_sums import SHIFT, empty, raise_block
+from trendlake.cep_core.trends.kernels.scaled import BIG, SMALL, STEP_DOWN, e_add, e_normal
 
 AHEAD = 6
 """Events between asking for the memory of one and reading it."""

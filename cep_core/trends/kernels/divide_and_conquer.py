@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Float64s, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Divides, Halves, Work
-from cep_core.trends.kernels.numbers import add, clear
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Float64s, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Divides, Halves, Work
+from trendlake.cep_core.trends.kernels.numbers import add, clear
 
 BLOCK = 64
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Events, Guards, Nfa, Predecessors, Results, Tasks, Weights, Work
-from cep_core.trends.kernels.divide_and_conquer import conquer, cut
-from cep_core.trends.kernels.numbers import add, clear, one, weigh
-from cep_core.trends.kernels.predecessors import follow, halved, insert, linked, stored, tried
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Events, Guards, Nfa, Predecessors, Results, Tasks, Weights, Work
+from trendlake.cep_core.trends.kernels.divide_and_conquer import conquer, cut
+from trendlake.cep_core.trends.kernels.numbers import add, clear, one, weigh
+from trendlake.cep_core.trends.kernels.predecessors import follow, halved, insert, linked, stored, tried
 
 NEVER = -(2**63)
 """The bound of a NOT that nothing has matched yet; its counterpart for `after` is 2^63 - 1."""

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Float64s, UInt64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Steps, Tasks, Weights
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Float64s, UInt64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Steps, Tasks, Weights
 
 
 class Vectors(NamedTuple):

@@ -19,9 +19,9 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Int64s, UInt64s
-from cep_core.trends.kernels.scaled import d_add, d_multiply
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Int64s, UInt64s
+from trendlake.cep_core.trends.kernels.scaled import d_add, d_multiply
 
 LARGEST = 2.0**960
 """A float64 row beyond this ends a pass in tier F: sums of 2^60 such rows are still finite."""

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Float64s, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Nfa, Ranks, Results, Tasks, Weights
-from cep_core.trends.kernels.numbers import add, clear, one, some, too_large, weigh
-from cep_core.trends.kernels.prefix_sums import SHIFT, empty, pull, push
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Float64s, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Blocks, Events, Guards, Nfa, Ranks, Results, Tasks, Weights
+from trendlake.cep_core.trends.kernels.numbers import add, clear, one, some, too_large, weigh
+from trendlake.cep_core.trends.kernels.prefix_sums import SHIFT, empty, pull, push
 
 
 class Work(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cep_core import compiled
-from cep_core.events.array_types import Bools, Float64s, Int32s, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.kernels.vm import execute
-from cep_core.trends.kernels import columns as c
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int32s, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.kernels.vm import execute
+from trendlake.cep_core.trends.kernels import columns as c
 
 EQ, NE, LT, LE, GT, GE = range(6)
 """Comparisons of codes."""

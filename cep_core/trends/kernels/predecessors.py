@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Int64s
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Divides, Fenwick, Guards, Halves, Links, Nfa, Ranks, Work
-from cep_core.trends.kernels.divide_and_conquer import holds
-from cep_core.trends.kernels.numbers import add, clear
-from cep_core.trends.kernels.pair_predicates import Predicates, pair_true
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Divides, Fenwick, Guards, Halves, Links, Nfa, Ranks, Work
+from trendlake.cep_core.trends.kernels.divide_and_conquer import holds
+from trendlake.cep_core.trends.kernels.numbers import add, clear
+from trendlake.cep_core.trends.kernels.pair_predicates import Predicates, pair_true
 
 
 @compiled.inlined

@@ -10,12 +10,12 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from cep_core import compiled
-from cep_core.events.array_types import Float64s, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Ranks
-from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Float64s, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Ranks
+from trendlake.cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
 
 LINE = 8
 """Numbers in a cache line."""

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Float64s, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Blocks, Ranks
-from cep_core.trends.kernels.numbers import is_float
-from cep_core.trends.kernels.scaled import STEP_DOWN, d_add
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Float64s, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Blocks, Ranks
+from trendlake.cep_core.trends.kernels.numbers import is_float
+from trendlake.cep_core.trends.kernels.scaled import STEP_DOWN, d_add
 
 SHIFT = 5
 WIDTH = 1 << SHIFT

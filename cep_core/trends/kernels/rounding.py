@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Bools, Float64s, Int64s, UInt64s
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s, UInt64s
 
 BITS = 24
 """Bits of a part: float64 adds 2^29 such values exactly, and two or three parts are most columns."""

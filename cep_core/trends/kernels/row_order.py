@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Int32s, Int64s
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Int32s, Int64s
 
 
 @compiled.entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cep_core import compiled
+from trendlake.cep_core import compiled
 
 RADIX = 600
 """Exponents of tier E count powers of 2^RADIX. A mantissa shifted by one step is still a normal float64, so numbers are

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Bools, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Results, Steps, Tasks, Weights
-from cep_core.trends.kernels.numbers import some, u_mul
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Results, Steps, Tasks, Weights
+from trendlake.cep_core.trends.kernels.numbers import some, u_mul
 
 
 def add_lanes(a: AnyArray, i: int, b: AnyArray, j: int) -> None:

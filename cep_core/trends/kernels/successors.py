@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Events, Ranks
-from cep_core.trends.kernels.pair_predicates import Predicates, pair_true
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Events, Ranks
+from trendlake.cep_core.trends.kernels.pair_predicates import Predicates, pair_true
 
 
 @compiled.entry

@@ -23,12 +23,12 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
-from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels.arguments import Events, Results, Tasks, Weights
-from cep_core.trends.kernels.numbers import u_mul, u_wide
-from cep_core.trends.kernels.scaled import e_add, e_multiply, e_normal
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core.trends.kernels.arguments import Events, Results, Tasks, Weights
+from trendlake.cep_core.trends.kernels.numbers import u_mul, u_wide
+from trendlake.cep_core.trends.kernels.scaled import e_add, e_multiply, e_normal
 
 FROM, TO = range(2)
 """Columns of `Edges.edges`: running totals."""

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.events.normalise import reals
-from cep_core.trends.compile.check import CheckedMeasure
-from cep_core.trends.kernels.arguments import Weights
-from cep_core.trends.kernels.rounding import BITS, part, span
-from cep_core.trends.run.sorted_rows import Slice
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.normalise import reals
+from trendlake.cep_core.trends.compile.check import CheckedMeasure
+from trendlake.cep_core.trends.kernels.arguments import Weights
+from trendlake.cep_core.trends.kernels.rounding import BITS, part, span
+from trendlake.cep_core.trends.run.sorted_rows import Slice
 
 TREND = ("trend", None, None)
 """The sum that counts trends: always number 0."""

@@ -7,14 +7,14 @@ from copy import copy
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Codes, Int32s, Int64s, UInt64s
-from cep_core.events.arrays import arrow, numbers
-from cep_core.events.codes import ordered_codes
-from cep_core.events.columns import Columns
-from cep_core.expressions.columnar import evaluate, true_where
-from cep_core.language import syntax as s
-from cep_core.trends.compile.plan import Plan
-from cep_core.trends.kernels.row_order import counts_up
+from trendlake.cep_core.events.array_types import Codes, Int32s, Int64s, UInt64s
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.events.codes import ordered_codes
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.expressions.columnar import evaluate, true_where
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.kernels.row_order import counts_up
 
 
 class Events:

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
 
-from cep_core.trends.kernels.scaled import RADIX
+from trendlake.cep_core.trends.kernels.scaled import RADIX
 
 LARGEST_COUNT = 10**38 - 1
 DIGITS = 10

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Bools, Codes, Float64s, Int64s, UInt64s
-from cep_core.trends.kernels.arguments import Tasks
-from cep_core.trends.kernels.numbers import add_wide
-from cep_core.trends.kernels.rounding import nearest
-from cep_core.trends.run.aggregates import Carried, Contributions
-from cep_core.trends.run.exact_arithmetic import Number, count_log10
-from cep_core.trends.run.kernel_pass import Pass
-from cep_core.trends.run.negation import Guards
-from cep_core.trends.run.scoped_equivalence import Run
-from cep_core.trends.run.sorted_rows import make_slice
-from cep_core.trends.run.window_tasks import doubles, window_tasks
+from trendlake.cep_core.events.array_types import Bools, Codes, Float64s, Int64s, UInt64s
+from trendlake.cep_core.trends.kernels.arguments import Tasks
+from trendlake.cep_core.trends.kernels.numbers import add_wide
+from trendlake.cep_core.trends.kernels.rounding import nearest
+from trendlake.cep_core.trends.run.aggregates import Carried, Contributions
+from trendlake.cep_core.trends.run.exact_arithmetic import Number, count_log10
+from trendlake.cep_core.trends.run.kernel_pass import Pass
+from trendlake.cep_core.trends.run.negation import Guards
+from trendlake.cep_core.trends.run.scoped_equivalence import Run
+from trendlake.cep_core.trends.run.sorted_rows import make_slice
+from trendlake.cep_core.trends.run.window_tasks import doubles, window_tasks
 
 EXACT = 2.0**53
 WIDE = 3e38

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cep_core.events.array_types import AnyArray, Float64s, Int64s, UInt64s
-from cep_core.trends.compile.dfa import Automaton
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels import counting as counting_kernel
-from cep_core.trends.kernels import lanes as lanes_kernel
-from cep_core.trends.kernels import ordered as ordered_kernel
-from cep_core.trends.kernels import sliding as sliding_kernel
-from cep_core.trends.kernels import two_stacks as two_stacks_kernel
-from cep_core.trends.kernels.arguments import Blocks, Guards, Results, Steps, Tasks, Weights
-from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
-from cep_core.trends.run.kernel_tables import Layout
-from cep_core.trends.run.ranks import Guarded, Layers
-from cep_core.trends.run.sorted_rows import Slice
-from cep_core.trends.run.window_tasks import WIDTH as WORDS
-from cep_core.trends.run.window_tasks import Sums, doubles, number_rows, pairs
+from trendlake.cep_core.events.array_types import AnyArray, Float64s, Int64s, UInt64s
+from trendlake.cep_core.trends.compile.dfa import Automaton
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels import counting as counting_kernel
+from trendlake.cep_core.trends.kernels import lanes as lanes_kernel
+from trendlake.cep_core.trends.kernels import ordered as ordered_kernel
+from trendlake.cep_core.trends.kernels import sliding as sliding_kernel
+from trendlake.cep_core.trends.kernels import two_stacks as two_stacks_kernel
+from trendlake.cep_core.trends.kernels.arguments import Blocks, Guards, Results, Steps, Tasks, Weights
+from trendlake.cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
+from trendlake.cep_core.trends.run.kernel_tables import Layout
+from trendlake.cep_core.trends.run.ranks import Guarded, Layers
+from trendlake.cep_core.trends.run.sorted_rows import Slice
+from trendlake.cep_core.trends.run.window_tasks import WIDTH as WORDS
+from trendlake.cep_core.trends.run.window_tasks import Sums, doubles, number_rows, pairs
 
 LEVELS = 7
 """32^7 ranks are more than memory holds."""

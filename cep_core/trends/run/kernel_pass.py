@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core.errors import WindowTooLargeError
-from cep_core.events.array_types import Float64s, UInt64s
-from cep_core.trends.compile.dfa import Automaton
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels import general as kernel
-from cep_core.trends.kernels.arguments import Guards, Halves, Links, Predecessors, Tasks, Weights, Work
-from cep_core.trends.kernels.divide_and_conquer import BLOCK
-from cep_core.trends.kernels.row_order import longest_tie
-from cep_core.trends.run.fast_path import LEVELS, Direct, applies, results_of
-from cep_core.trends.run.kernel_tables import layout, store_table
-from cep_core.trends.run.ranks import Guarded, make_divides, make_layers
-from cep_core.trends.run.sorted_rows import Slice, check_alarm, make_predicates, partition_ends
-from cep_core.trends.run.successors import make_links
-from cep_core.trends.run.window_tasks import WIDTH, Sums, number_rows
+from trendlake.cep_core.errors import WindowTooLargeError
+from trendlake.cep_core.events.array_types import Float64s, UInt64s
+from trendlake.cep_core.trends.compile.dfa import Automaton
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels import general as kernel
+from trendlake.cep_core.trends.kernels.arguments import Guards, Halves, Links, Predecessors, Tasks, Weights, Work
+from trendlake.cep_core.trends.kernels.divide_and_conquer import BLOCK
+from trendlake.cep_core.trends.kernels.row_order import longest_tie
+from trendlake.cep_core.trends.run.fast_path import LEVELS, Direct, applies, results_of
+from trendlake.cep_core.trends.run.kernel_tables import layout, store_table
+from trendlake.cep_core.trends.run.ranks import Guarded, make_divides, make_layers
+from trendlake.cep_core.trends.run.sorted_rows import Slice, check_alarm, make_predicates, partition_ends
+from trendlake.cep_core.trends.run.successors import make_links
+from trendlake.cep_core.trends.run.window_tasks import WIDTH, Sums, number_rows
 
 MAX_BYTES = 8 << 30
 """Work memory of one pass; a larger window is refused with an error."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cep_core.events.array_types import Int64s
-from cep_core.trends.compile.dfa import Automaton, Transition, Variables
-from cep_core.trends.compile.plan import Plan
-from cep_core.trends.compile.predecessors import Layer, Method
-from cep_core.trends.kernels import columns as c
-from cep_core.trends.kernels.arguments import Nfa
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.trends.compile.dfa import Automaton, Transition, Variables
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.compile.predecessors import Layer, Method
+from trendlake.cep_core.trends.kernels import columns as c
+from trendlake.cep_core.trends.kernels.arguments import Nfa
 
 Link = tuple[str, Variables]
 """A variable V and the variables that may follow it: an event under V is linked to the first time at which one could.

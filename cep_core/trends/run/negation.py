@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core.events.array_types import Bools, Int32s, Int64s
-from cep_core.trends.compile.dfa import Automaton
-from cep_core.trends.kernels.arguments import Tasks, Weights
-from cep_core.trends.kernels.general import NEVER
-from cep_core.trends.run.events import Events
-from cep_core.trends.run.kernel_pass import Pass
-from cep_core.trends.run.scoped_equivalence import Run, Scope, runs
-from cep_core.trends.run.sorted_rows import Slice, make_slice
-from cep_core.trends.run.window_tasks import ALWAYS
+from trendlake.cep_core.events.array_types import Bools, Int32s, Int64s
+from trendlake.cep_core.trends.compile.dfa import Automaton
+from trendlake.cep_core.trends.kernels.arguments import Tasks, Weights
+from trendlake.cep_core.trends.kernels.general import NEVER
+from trendlake.cep_core.trends.run.events import Events
+from trendlake.cep_core.trends.run.kernel_pass import Pass
+from trendlake.cep_core.trends.run.scoped_equivalence import Run, Scope, runs
+from trendlake.cep_core.trends.run.sorted_rows import Slice, make_slice
+from trendlake.cep_core.trends.run.window_tasks import ALWAYS
 
 
 class Guards:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Bools, Codes, Int32s, Int64s, Positions
-from cep_core.events.arrays import arrow
-from cep_core.events.codes import dense_ranks, ordered_codes
-from cep_core.trends.compile.predecessors import Layer
-from cep_core.trends.kernels.arguments import Divides, Fenwick, Ranks
-from cep_core.trends.kernels.ranks import count_below, rank_in_segments
-from cep_core.trends.run.sorted_rows import Slice
+from trendlake.cep_core.events.array_types import Bools, Codes, Int32s, Int64s, Positions
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.codes import dense_ranks, ordered_codes
+from trendlake.cep_core.trends.compile.predecessors import Layer
+from trendlake.cep_core.trends.kernels.arguments import Divides, Fenwick, Ranks
+from trendlake.cep_core.trends.kernels.ranks import count_below, rank_in_segments
+from trendlake.cep_core.trends.run.sorted_rows import Slice
 
 
 @dataclass(frozen=True)

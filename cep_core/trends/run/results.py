@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Bools, Float64s, Int64s
-from cep_core.events.arrays import arrow, decimals
-from cep_core.events.schema import COUNT_TYPE
-from cep_core.trends.compile.plan import Plan
-from cep_core.trends.kernels.rounding import log10
-from cep_core.trends.run.aggregates import carried
-from cep_core.trends.run.exact_arithmetic import Number, count_log10, mean, total
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s
+from trendlake.cep_core.events.arrays import arrow, decimals
+from trendlake.cep_core.events.schema import COUNT_TYPE
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.kernels.rounding import log10
+from trendlake.cep_core.trends.run.aggregates import carried
+from trendlake.cep_core.trends.run.exact_arithmetic import Number, count_log10, mean, total
 
 
 class Row(NamedTuple):

@@ -19,18 +19,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import Int32s, Int64s, UInt64s
-from cep_core.events.arrays import arrow, numbers
-from cep_core.events.columns import Columns
-from cep_core.trends.compile.dfa import Automaton
-from cep_core.trends.compile.plan import Plan
-from cep_core.trends.run.aggregates import Carried, carried
-from cep_core.trends.run.events import Events
-from cep_core.trends.run.exact_arithmetic import Number
-from cep_core.trends.run.exact_sums import Cells, Numbers, RunSums
-from cep_core.trends.run.results import Row, plain_table, result_table
-from cep_core.trends.run.scoped_equivalence import runs
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import Int32s, Int64s, UInt64s
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.trends.compile.dfa import Automaton
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.run.aggregates import Carried, carried
+from trendlake.cep_core.trends.run.events import Events
+from trendlake.cep_core.trends.run.exact_arithmetic import Number
+from trendlake.cep_core.trends.run.exact_sums import Cells, Numbers, RunSums
+from trendlake.cep_core.trends.run.results import Row, plain_table, result_table
+from trendlake.cep_core.trends.run.scoped_equivalence import runs
 
 
 def run_plan(plan: Plan, columns: Columns, windows: range | None = None, may: UInt64s | None = None) -> pa.Table:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cep_core.events.array_types import Int32s
-from cep_core.trends.compile.dfa import Automaton, requiring, without
-from cep_core.trends.run.events import Events
+from trendlake.cep_core.events.array_types import Int32s
+from trendlake.cep_core.trends.compile.dfa import Automaton, requiring, without
+from trendlake.cep_core.trends.run.events import Events
 
 Scope = tuple[str, frozenset[str]]
 

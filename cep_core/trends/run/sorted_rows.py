@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cep_core.errors import BadEventsError
-from cep_core.events.array_types import Int32s, Int64s, Positions, UInt64s
-from cep_core.events.arrays import arrow
-from cep_core.events.codes import ordered_codes
-from cep_core.expressions.columnar import evaluate
-from cep_core.expressions.operands import Words
-from cep_core.language import syntax as s
-from cep_core.trends.compile.pair_programs import PairPrograms
-from cep_core.trends.kernels import pair_predicates as k
-from cep_core.trends.kernels.arguments import Events as KernelEvents
-from cep_core.trends.kernels.pair_predicates import Predicates
-from cep_core.trends.kernels.row_order import by_partition, falls, in_order, mark_partition_ends
-from cep_core.trends.run.events import Events
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import Int32s, Int64s, Positions, UInt64s
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.codes import ordered_codes
+from trendlake.cep_core.expressions.columnar import evaluate
+from trendlake.cep_core.expressions.operands import Words
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.trends.compile.pair_programs import PairPrograms
+from trendlake.cep_core.trends.kernels import pair_predicates as k
+from trendlake.cep_core.trends.kernels.arguments import Events as KernelEvents
+from trendlake.cep_core.trends.kernels.pair_predicates import Predicates
+from trendlake.cep_core.trends.kernels.row_order import by_partition, falls, in_order, mark_partition_ends
+from trendlake.cep_core.trends.run.events import Events
 
 
 @dataclass(frozen=True)

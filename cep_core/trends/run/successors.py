@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core.events.array_types import Int64s
-from cep_core.trends.compile.predecessors import Layer, Method
-from cep_core.trends.kernels.arguments import Ranks
-from cep_core.trends.kernels.pair_predicates import Predicates
-from cep_core.trends.kernels.successors import first_true, nearest_later
-from cep_core.trends.run.kernel_tables import Layout
-from cep_core.trends.run.ranks import make_layers
-from cep_core.trends.run.sorted_rows import Slice, partition_ends
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.trends.compile.predecessors import Layer, Method
+from trendlake.cep_core.trends.kernels.arguments import Ranks
+from trendlake.cep_core.trends.kernels.pair_predicates import Predicates
+from trendlake.cep_core.trends.kernels.successors import first_true, nearest_later
+from trendlake.cep_core.trends.run.kernel_tables import Layout
+from trendlake.cep_core.trends.run.ranks import make_layers
+from trendlake.cep_core.trends.run.sorted_rows import Slice, partition_ends
 
 
 def make_links(slice_: Slice, layout: Layout, predicates: Predicates) -> Int64s:

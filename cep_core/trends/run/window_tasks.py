@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cep_core.events.array_types import AnyArray, Bools, Float64s
-from cep_core.events.windows import Windows
-from cep_core.trends.kernels.arguments import Tasks
-from cep_core.trends.kernels.general import NEVER
-from cep_core.trends.kernels.scaled import RADIX
-from cep_core.trends.kernels.window_tasks import window_rows
-from cep_core.trends.run.sorted_rows import Slice, partition_ends
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s
+from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.trends.kernels.arguments import Tasks
+from trendlake.cep_core.trends.kernels.general import NEVER
+from trendlake.cep_core.trends.kernels.scaled import RADIX
+from trendlake.cep_core.trends.kernels.window_tasks import window_rows
+from trendlake.cep_core.trends.run.sorted_rows import Slice, partition_ends
 
 ALWAYS = 2**63 - 1
 

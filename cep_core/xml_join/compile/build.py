@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cep_core.documents.paths import Path
-from cep_core.fingerprint import fingerprint
-from cep_core.xml_join.compile.canonical import Canonical, Nodes, canonical
-from cep_core.xml_join.compile.minor import Minor, minor
-from cep_core.xml_join.compile.plan import LANGUAGE_VERSION, Definition, Join, Side, Template, Value
-from cep_core.xml_join.compile.query import Block, Form, Operand, Query
+from trendlake.cep_core.documents.paths import Path
+from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.xml_join.compile.canonical import Canonical, Nodes, canonical
+from trendlake.cep_core.xml_join.compile.minor import Minor, minor
+from trendlake.cep_core.xml_join.compile.plan import LANGUAGE_VERSION, Definition, Join, Side, Template, Value
+from trendlake.cep_core.xml_join.compile.query import Block, Form, Operand, Query
 
 Edge = tuple[int, int, Form, Form]
 """A value join: nodes of the left and of the right minor, and what is taken of each."""

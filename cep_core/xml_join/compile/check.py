@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cep_core.documents.path_tokens import NAME as XML_NAME
-from cep_core.documents.path_tokens import XML_NAMESPACE, Namespaces
-from cep_core.errors import (
+from trendlake.cep_core.documents.path_tokens import NAME as XML_NAME
+from trendlake.cep_core.documents.path_tokens import XML_NAMESPACE, Namespaces
+from trendlake.cep_core.errors import (
     MAX_ERRORS,
     BadValueError,
     NotSupportedError,
@@ -19,13 +19,22 @@ from cep_core.errors import (
     UnknownAttributeError,
     did_you_mean,
 )
-from cep_core.events.schema import EventSchema
-from cep_core.xml_join.compile.build import Builder
-from cep_core.xml_join.compile.each import MOST_QUERIES, FillError, Row, Table, filled, namer, picker, read_each
-from cep_core.xml_join.compile.model import QUERY_KEYS, XmlJoinPattern
-from cep_core.xml_join.compile.plan import XmlJoinPlan
-from cep_core.xml_join.compile.query import Query
-from cep_core.xml_join.compile.read_query import NAME, NAME_RULE, Key, QueryReader
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.xml_join.compile.build import Builder
+from trendlake.cep_core.xml_join.compile.each import (
+    MOST_QUERIES,
+    FillError,
+    Row,
+    Table,
+    filled,
+    namer,
+    picker,
+    read_each,
+)
+from trendlake.cep_core.xml_join.compile.model import QUERY_KEYS, XmlJoinPattern
+from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
+from trendlake.cep_core.xml_join.compile.query import Query
+from trendlake.cep_core.xml_join.compile.read_query import NAME, NAME_RULE, Key, QueryReader
 
 ONE_ROW = Table((), ((),))
 
@@ -197,6 +206,6 @@ def _nothing(_: Row) -> object:
 
 
 def _plain(node: Any) -> Any:
-    from cep_core.yaml.source import plain
+    from trendlake.cep_core.yaml.source import plain
 
     return plain(node)

@@ -10,9 +10,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from cep_core.errors import BadValueError, Place, TrendlakeError, did_you_mean
-from cep_core.yaml.csv_file import CsvFile, beside
-from cep_core.yaml.source import Source
+from trendlake.cep_core.errors import BadValueError, Place, TrendlakeError, did_you_mean
+from trendlake.cep_core.yaml.csv_file import CsvFile, beside
+from trendlake.cep_core.yaml.source import Source
 
 MOST_QUERIES = 100_000
 """Queries of a file."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from cep_core.documents.paths import Exists, Path
+from trendlake.cep_core.documents.paths import Exists, Path
 
 
 @dataclass(frozen=True)

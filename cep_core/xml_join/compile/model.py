@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from cep_core.patterns.model import PROVENANCE_COLUMNS, Pattern
+from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS, Pattern
 
 OWN_COLUMNS = ("answer_id", "query", "left_id", "right_id", "start", "end")
 RESERVED_COLUMNS = PROVENANCE_COLUMNS | set(OWN_COLUMNS)

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from cep_core.documents.paths import Path
-from cep_core.events.schema import TIME_TYPE, EventSchema, key_type
-from cep_core.events.windows import AGES, Windows
-from cep_core.expressions.advice import Advice
-from cep_core.fingerprint import fingerprint
-from cep_core.plan import InPanes, ResultShape
-from cep_core.xml_join.compile.query import Form
+from trendlake.cep_core.documents.paths import Path
+from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, key_type
+from trendlake.cep_core.events.windows import AGES, Windows
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.plan import InPanes, ResultShape
+from trendlake.cep_core.xml_join.compile.query import Form
 
 LANGUAGE_VERSION = 1
 """Part of the hashes: raised when the meaning of a query that stays the same changes."""

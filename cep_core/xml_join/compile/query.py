@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from cep_core.documents.paths import Path
+from trendlake.cep_core.documents.paths import Path
 
 Form = Literal["text", "normal", "node"]
 """The value that is taken of a node: its string value, that with spaces normalised, or the node itself."""

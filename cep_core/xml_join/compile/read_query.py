@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from cep_core.documents.path_parser import parse_path
-from cep_core.documents.path_tokens import Namespaces, PathError, Token, tokens
-from cep_core.documents.paths import Path
-from cep_core.errors import (
+from trendlake.cep_core.documents.path_parser import parse_path
+from trendlake.cep_core.documents.path_tokens import Namespaces, PathError, Token, tokens
+from trendlake.cep_core.documents.paths import Path
+from trendlake.cep_core.errors import (
     BadConditionError,
     BadPatternError,
     BadValueError,
@@ -22,10 +22,10 @@ from cep_core.errors import (
     UnknownVariableError,
     did_you_mean,
 )
-from cep_core.events.windows import AGES
-from cep_core.language.parse import parse_duration
-from cep_core.xml_join.compile.model import QUERY_KEYS, RESERVED_COLUMNS
-from cep_core.xml_join.compile.query import Block, Form, Operand, Query
+from trendlake.cep_core.events.windows import AGES
+from trendlake.cep_core.language.parse import parse_duration
+from trendlake.cep_core.xml_join.compile.model import QUERY_KEYS, RESERVED_COLUMNS
+from trendlake.cep_core.xml_join.compile.query import Block, Form, Operand, Query
 
 Key = tuple[str | int, ...]
 Report = Callable[..., None]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Bools, Int64s, UInt8s, UInt64s
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Bools, Int64s, UInt8s, UInt64s
 
 _FACTOR_0, _FACTOR_1 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _ADDED_0, _ADDED_1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)

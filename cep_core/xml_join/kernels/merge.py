@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cep_core import compiled
-from cep_core.events.array_types import Int64s, UInt64s
-from cep_core.kernels.uncounted_arrays import borrowed
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Int64s, UInt64s
+from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 
 LEFT, RIGHT = range(2)
 """Columns of pairs of columns, and of answers."""

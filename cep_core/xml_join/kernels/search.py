@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Bools, Int32s, Int64s, UInt8s, UInt64s
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Bools, Int32s, Int64s, UInt8s, UInt64s
 
 _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = ord("!"), ord('"'), ord("#"), ord("&"), ord("'")
 _SEMICOLON, _LESS, _GREATER, _QUESTION, _DASH, _BRACKET = ord(";"), ord("<"), ord(">"), ord("?"), ord("-"), ord("]")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from cep_core.documents.predicates import normalised
-from cep_core.events.array_types import Bools, Int64s, UInt64s
-from cep_core.xml_join.compile.plan import Value, XmlJoinPlan
-from cep_core.xml_join.run.relations import Relations, relations
-from cep_core.xml_join.run.text_search import TextSearch
+from trendlake.cep_core.documents.predicates import normalised
+from trendlake.cep_core.events.array_types import Bools, Int64s, UInt64s
+from trendlake.cep_core.xml_join.compile.plan import Value, XmlJoinPlan
+from trendlake.cep_core.xml_join.run.relations import Relations, relations
+from trendlake.cep_core.xml_join.run.text_search import TextSearch
 
 MOST_CHANGED = 64
 """Changed documents; of more nearly every document is a partner."""

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cep_core.documents.document import BrokenDocumentError, Reader, bytes_of
-from cep_core.documents.predicates import normalised
-from cep_core.errors import DocumentWarning
-from cep_core.events.array_types import Int64s
-from cep_core.events.arrays import numbers
-from cep_core.xml_join.compile.plan import XmlJoinPlan
-from cep_core.xml_join.run.shapes import Shape, Shapes
+from trendlake.cep_core.documents.document import BrokenDocumentError, Reader, bytes_of
+from trendlake.cep_core.documents.predicates import normalised
+from trendlake.cep_core.errors import DocumentWarning
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.arrays import numbers
+from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
+from trendlake.cep_core.xml_join.run.shapes import Shape, Shapes
 
 NAMED = 5
 """Documents that a warning names."""

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.errors import BadEventsError, TooManyAnswersError
-from cep_core.events.array_types import Bools, Int64s, UInt64s
-from cep_core.events.arrays import arrow, numbers
-from cep_core.events.columns import Columns
-from cep_core.xml_join.compile.plan import Join, XmlJoinPlan
-from cep_core.xml_join.kernels.ids import mix, write_ids
-from cep_core.xml_join.kernels.merge import Sides, merge, most_per_document
-from cep_core.xml_join.run.relations import Relations, relations
-from cep_core.xml_join.run.witnesses import Witnesses, witnesses
+from trendlake.cep_core.errors import BadEventsError, TooManyAnswersError
+from trendlake.cep_core.events.array_types import Bools, Int64s, UInt64s
+from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.xml_join.compile.plan import Join, XmlJoinPlan
+from trendlake.cep_core.xml_join.kernels.ids import mix, write_ids
+from trendlake.cep_core.xml_join.kernels.merge import Sides, merge, most_per_document
+from trendlake.cep_core.xml_join.run.relations import Relations, relations
+from trendlake.cep_core.xml_join.run.witnesses import Witnesses, witnesses
 
 ROWS_AT_ONCE = 250_000
 """Answers that are made rows of at once."""

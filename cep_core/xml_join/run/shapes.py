@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from operator import attrgetter, methodcaller
 from typing import Any
 
-from cep_core.documents.paths import All, AnyOf, Exists, Not, Path, Predicate
-from cep_core.documents.predicates import string_value
-from cep_core.xml_join.compile.plan import Definition
-from cep_core.xml_join.run.walk import Walker
+from trendlake.cep_core.documents.paths import All, AnyOf, Exists, Not, Path, Predicate
+from trendlake.cep_core.documents.predicates import string_value
+from trendlake.cep_core.xml_join.compile.plan import Definition
+from trendlake.cep_core.xml_join.run.walk import Walker
 
 _TAG, _ATTRIBUTES = attrgetter("tag"), methodcaller("keys")
 

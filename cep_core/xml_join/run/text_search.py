@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from cep_core.documents.predicates import normalised
-from cep_core.events.array_types import Bools, Int32s, Int64s, UInt8s, UInt64s
-from cep_core.xml_join.kernels.search import search
+from trendlake.cep_core.documents.predicates import normalised
+from trendlake.cep_core.events.array_types import Bools, Int32s, Int64s, UInt8s, UInt64s
+from trendlake.cep_core.xml_join.kernels.search import search
 
 MOST_BYTES = 48
 """Bytes of a text that are looked for: its first ones."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cep_core.documents.paths import Step
-from cep_core.documents.predicates import Test, compiled, named
-from cep_core.xml_join.compile.plan import Definition
+from trendlake.cep_core.documents.paths import Step
+from trendlake.cep_core.documents.predicates import Test, compiled, named
+from trendlake.cep_core.xml_join.compile.plan import Definition
 
 
 @dataclass(eq=False)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.events.array_types import Bools, Int64s, UInt64s
-from cep_core.xml_join.compile.plan import Side, XmlJoinPlan
-from cep_core.xml_join.run.relations import Relations
+from trendlake.cep_core.events.array_types import Bools, Int64s, UInt64s
+from trendlake.cep_core.xml_join.compile.plan import Side, XmlJoinPlan
+from trendlake.cep_core.xml_join.run.relations import Relations
 
 MOST_ROWS = 4_000_000
 """Rows of top nodes of sides that are joined at once."""

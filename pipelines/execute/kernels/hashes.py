@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cep_core import compiled
-from cep_core.events.array_types import Int32s, UInt8s, UInt64s
+from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Int32s, UInt8s, UInt64s
 
 _FNV_START = np.uint64(0xCBF29CE484222325)
 

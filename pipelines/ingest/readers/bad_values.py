@@ -10,12 +10,19 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.time_formats import ISO, TIME_FORMAT, UNIX_MILLIS, UNIX_SECONDS, TimeFormat, format_fault
-from pipelines.error_text import plural
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.common_formats import common_formats
-from pipelines.ingest.readers.refusals import SHOWN, BadCell, BadCellsError
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.time_formats import (
+    ISO,
+    TIME_FORMAT,
+    UNIX_MILLIS,
+    UNIX_SECONDS,
+    TimeFormat,
+    format_fault,
+)
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers.common_formats import common_formats
+from trendlake.pipelines.ingest.readers.refusals import SHOWN, BadCell, BadCellsError
 
 COUNTED = 100_000
 """Bad values of a file; beyond them the rest of it is not read."""

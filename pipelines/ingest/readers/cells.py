@@ -23,9 +23,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.contracts.time_formats import ISO, TimeFormat
-from pipelines.ingest.readers.refusals import Refusals
-from pipelines.ingest.readers.times import in_zone, iso_texts, read_moments, refuse_years
+from trendlake.pipelines.contracts.time_formats import ISO, TimeFormat
+from trendlake.pipelines.ingest.readers.refusals import Refusals
+from trendlake.pipelines.ingest.readers.times import in_zone, iso_texts, read_moments, refuse_years
 
 WHOLE = r"^-?[0-9]+$"
 EXACT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"

@@ -10,9 +10,9 @@ from itertools import product
 
 import pyarrow as pa
 
-from pipelines.contracts.time_formats import ISO, UNIX_MILLIS, UNIX_SECONDS, TimeFormat
-from pipelines.ingest.readers.refusals import Refusals
-from pipelines.ingest.readers.times import read_moments, refuse_years
+from trendlake.pipelines.contracts.time_formats import ISO, UNIX_MILLIS, UNIX_SECONDS, TimeFormat
+from trendlake.pipelines.ingest.readers.refusals import Refusals
+from trendlake.pipelines.ingest.readers.times import read_moments, refuse_years
 
 DAYS = (
     "%m/%d/%Y",

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from cep_core.events.arrays import numbers
-from pipelines.contracts.column_names import save_with_commas
-from pipelines.error_text import plural
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.cells import Cells
-from pipelines.ingest.readers.csv_rows import Row, rows_of
-from pipelines.ingest.readers.unpacking import open_bytes
+from trendlake.cep_core.events.arrays import numbers
+from trendlake.pipelines.contracts.column_names import save_with_commas
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers.cells import Cells
+from trendlake.pipelines.ingest.readers.csv_rows import Row, rows_of
+from trendlake.pipelines.ingest.readers.unpacking import open_bytes
 
 ROW = 1 << 20
 """Bytes that the cells of a row may have together."""

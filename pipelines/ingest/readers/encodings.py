@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import IO
 
-from pipelines.errors import SourceFileError
+from trendlake.pipelines.errors import SourceFileError
 
 CHUNK = 1 << 16
 _MARKS = (

@@ -18,22 +18,22 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.errors import did_you_mean
-from cep_core.events.names import same_name
-from pipelines.contracts.column_names import save_with_commas
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.null_words import USUAL
-from pipelines.contracts.time_formats import ISO, TimeFormat
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.bad_values import COUNTED, BadValues
-from pipelines.ingest.readers.cells import ISO_IN_UTC, Cells, values_of
-from pipelines.ingest.readers.csv_file import CsvFile
-from pipelines.ingest.readers.csv_texts import unescaped, unescaped_name
-from pipelines.ingest.readers.event_ids import event_ids
-from pipelines.ingest.readers.json_lines import JsonLines
-from pipelines.ingest.readers.parquet_file import ParquetFile
-from pipelines.ingest.readers.refusals import BadCellsError
-from pipelines.ingest.readers.spool import Spool
+from trendlake.cep_core.errors import did_you_mean
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.contracts.column_names import save_with_commas
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.null_words import USUAL
+from trendlake.pipelines.contracts.time_formats import ISO, TimeFormat
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers.bad_values import COUNTED, BadValues
+from trendlake.pipelines.ingest.readers.cells import ISO_IN_UTC, Cells, values_of
+from trendlake.pipelines.ingest.readers.csv_file import CsvFile
+from trendlake.pipelines.ingest.readers.csv_texts import unescaped, unescaped_name
+from trendlake.pipelines.ingest.readers.event_ids import event_ids
+from trendlake.pipelines.ingest.readers.json_lines import JsonLines
+from trendlake.pipelines.ingest.readers.parquet_file import ParquetFile
+from trendlake.pipelines.ingest.readers.refusals import BadCellsError
+from trendlake.pipelines.ingest.readers.spool import Spool
 
 CHUNK = 1 << 20
 ARROW = {

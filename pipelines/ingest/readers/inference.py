@@ -15,10 +15,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.contracts.null_words import USUAL
-from pipelines.ingest.readers.cells import DIGITS_OF_A_DOUBLE, MOST_DIGITS, Cells, values_of
-from pipelines.ingest.readers.refusals import BadCellsError, shown
-from pipelines.ingest.readers.times import MOMENT
+from trendlake.pipelines.contracts.null_words import USUAL
+from trendlake.pipelines.ingest.readers.cells import DIGITS_OF_A_DOUBLE, MOST_DIGITS, Cells, values_of
+from trendlake.pipelines.ingest.readers.refusals import BadCellsError, shown
+from trendlake.pipelines.ingest.readers.times import MOMENT
 
 FEW_DIGITS = 18
 """Of the decimals that Spark keeps in 64 bits."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.cells import Cells
-from pipelines.ingest.readers.csv_file import Block
-from pipelines.ingest.readers.unpacking import open_bytes
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers.cells import Cells
+from trendlake.pipelines.ingest.readers.csv_file import Block
+from trendlake.pipelines.ingest.readers.unpacking import open_bytes
 
 LINE = 8 << 20
 """Bytes of a line at most."""

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Int64s
-from pipelines.ingest.readers.cells import Cells
-from pipelines.ingest.readers.read_once import FileCells
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.pipelines.ingest.readers.cells import Cells
+from trendlake.pipelines.ingest.readers.read_once import FileCells
 
 MOST_COLUMNS = 5
 """Of a key that is proposed."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.cells import Cells, is_text
-from pipelines.ingest.readers.csv_file import Block
-from pipelines.ingest.readers.unpacking import Unpacked
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers.cells import Cells, is_text
+from trendlake.pipelines.ingest.readers.csv_file import Block
+from trendlake.pipelines.ingest.readers.unpacking import Unpacked
 
 ROWS = 1 << 16
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.contracts.null_words import USUAL
-from pipelines.contracts.time_formats import DATE_DIRECTIVES, DIRECTIVE, ISO, TimeFormat
-from pipelines.ingest.readers.cells import Cells, is_text
-from pipelines.ingest.readers.common_formats import candidates, read_all, without_alike
-from pipelines.ingest.readers.read_once import FileCells
-from pipelines.ingest.readers.refusals import Refusals, shown
-from pipelines.ingest.readers.times import ZONED, read_moments, refuse_years
+from trendlake.pipelines.contracts.null_words import USUAL
+from trendlake.pipelines.contracts.time_formats import DATE_DIRECTIVES, DIRECTIVE, ISO, TimeFormat
+from trendlake.pipelines.ingest.readers.cells import Cells, is_text
+from trendlake.pipelines.ingest.readers.common_formats import candidates, read_all, without_alike
+from trendlake.pipelines.ingest.readers.read_once import FileCells
+from trendlake.pipelines.ingest.readers.refusals import Refusals, shown
+from trendlake.pipelines.ingest.readers.times import ZONED, read_moments, refuse_years
 
 SAMPLE = 1000
 """Values that tell formats apart that read the same texts alike."""

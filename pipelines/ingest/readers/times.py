@@ -18,10 +18,10 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.arrays import numbers
-from cep_core.events.local_times import UTC, moments_of
-from pipelines.contracts.time_formats import DIRECTIVE, ISO, UNIX_MILLIS, TimeFormat
-from pipelines.ingest.readers.refusals import Refusals
+from trendlake.cep_core.events.arrays import numbers
+from trendlake.cep_core.events.local_times import UTC, moments_of
+from trendlake.pipelines.contracts.time_formats import DIRECTIVE, ISO, UNIX_MILLIS, TimeFormat
+from trendlake.pipelines.ingest.readers.refusals import Refusals
 
 MOMENT = pa.timestamp("us", "UTC")
 ZONED = r"(Z|[+-]\d{2}:?\d{2})$"

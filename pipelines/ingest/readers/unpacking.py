@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from pipelines.errors import SourceFileError
+from trendlake.pipelines.errors import SourceFileError
 
 UNPACKED = 1 << 30
 """Bytes that any compressed file may unpack to."""

@@ -18,17 +18,17 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.document_paths import EPOCH_SECONDS, ISO, RFC822
-from pipelines.contracts.time_formats import UNIX_SECONDS, TimeFormat
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.cells import Cells, values_of
-from pipelines.ingest.readers.encodings import as_utf8
-from pipelines.ingest.readers.files import arrow_type
-from pipelines.ingest.readers.refusals import BadCellsError
-from pipelines.ingest.readers.spool import Spool
-from pipelines.ingest.readers.xml_names import ENDS, FORMS
-from pipelines.ingest.readers.xml_stream import XmlDocument, documents_of
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.document_paths import EPOCH_SECONDS, ISO, RFC822
+from trendlake.pipelines.contracts.time_formats import UNIX_SECONDS, TimeFormat
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers.cells import Cells, values_of
+from trendlake.pipelines.ingest.readers.encodings import as_utf8
+from trendlake.pipelines.ingest.readers.files import arrow_type
+from trendlake.pipelines.ingest.readers.refusals import BadCellsError
+from trendlake.pipelines.ingest.readers.spool import Spool
+from trendlake.pipelines.ingest.readers.xml_names import ENDS, FORMS
+from trendlake.pipelines.ingest.readers.xml_stream import XmlDocument, documents_of
 
 UNPACKED = 4 << 30
 """Bytes that a file may unpack to: `xml_unpacks_too_large`."""

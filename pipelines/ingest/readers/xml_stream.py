@@ -12,11 +12,11 @@ from typing import Any
 
 from lxml import etree
 
-from cep_core.documents.document import DOCTYPE, HARDENED, NOT_WELL_FORMED, TOO_DEEP, TOO_LARGE, prolog_of
-from cep_core.documents.paths import Path as XmlPath
-from cep_core.documents.predicates import normalised, selector, string_value
-from pipelines.contracts.document_paths import DocumentPaths
-from pipelines.errors import SourceFileError
+from trendlake.cep_core.documents.document import DOCTYPE, HARDENED, NOT_WELL_FORMED, TOO_DEEP, TOO_LARGE, prolog_of
+from trendlake.cep_core.documents.paths import Path as XmlPath
+from trendlake.cep_core.documents.predicates import normalised, selector, string_value
+from trendlake.pipelines.contracts.document_paths import DocumentPaths
+from trendlake.pipelines.errors import SourceFileError
 
 MOST_PROLOG = 1 << 20
 """Bytes before the root."""

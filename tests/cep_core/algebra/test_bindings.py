@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, compile_query, run_plan, run_plans
-from cep_core.errors import TrendlakeError
-from cep_core.events.columns import Columns
-from cep_core.events.schema import schema_of
-from cep_core.kinds import KINDS
-from cep_core.sharing import interest
-from cep_core.sharing.interest import Interests
 from tests.random import algebra
 from tests.random.batches import shown
 from tests.random.profile import examples
+from trendlake.cep_core import PatternErrors, compile_query, run_plan, run_plans
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.sharing import interest
+from trendlake.cep_core.sharing.interest import Interests
 
 CONSTANTS = (
     "x = 1",

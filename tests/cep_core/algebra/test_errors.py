@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import PatternErrors, compile_query, evaluate, explain
-from cep_core.errors import BadEventsError, PatternWarning, TooManyMatchesError
-from cep_core.events.schema import EventSchema
 from tests.support.engines import to_table
+from trendlake.cep_core import PatternErrors, compile_query, evaluate, explain
+from trendlake.cep_core.errors import BadEventsError, PatternWarning, TooManyMatchesError
+from trendlake.cep_core.events.schema import EventSchema
 
 COLUMNS = {
     "event_id": "string",

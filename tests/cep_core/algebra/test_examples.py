@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import compile_query, run_plan
-from cep_core.events.schema import schema_of
-from cep_core.yaml.source import plain, read_yaml
-from pipelines.generate import START_US, STREAMS
 from tests.conftest import ROOT
+from trendlake.cep_core import compile_query, run_plan
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.pipelines.generate import START_US, STREAMS
 
 EXAMPLES = ROOT / "examples" / "algebra"
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cep_core import PatternErrors, compile_query, evaluate, run_plan
-from cep_core.events.schema import schema_of
 from tests.reference.algebra import reference
 from tests.support.intervals import plain, table_of
+from trendlake.cep_core import PatternErrors, compile_query, evaluate, run_plan
+from trendlake.cep_core.events.schema import schema_of
 
 Row = dict[str, Any]
 NEXT = "SELECT event_id_1 AS a, event_id AS b FROM A NEXT A"

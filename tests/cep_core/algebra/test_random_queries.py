@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cep_core import run_plan
-from cep_core.errors import BadEventsError, PatternErrors
 from tests.random.agreement import TALLIES
 from tests.random.algebra import COLUMNS, AlgebraTally, Case, cases, compiled, disagreement, exact
 from tests.random.profile import examples
 from tests.support.intervals import plain, table_of
+from trendlake.cep_core import run_plan
+from trendlake.cep_core.errors import BadEventsError, PatternErrors
 
 pytestmark = pytest.mark.random
 

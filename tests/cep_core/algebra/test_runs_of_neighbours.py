@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core.algebra.run import fold, runs
 from tests.random.algebra import AlgebraTally, Case, disagreement, rows_of
 from tests.random.profile import examples
+from trendlake.cep_core.algebra.run import fold, runs
 
 pytestmark = pytest.mark.random
 

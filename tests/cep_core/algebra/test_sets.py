@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import compile_query, evaluate
-from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.compile.pruning import sets
-from cep_core.algebra.kernels.rows import all_different
-from cep_core.events.schema import schema_of
 from tests.random.profile import examples
+from trendlake.cep_core import compile_query, evaluate
+from trendlake.cep_core.algebra.compile.plan import AlgebraPlan
+from trendlake.cep_core.algebra.compile.pruning import sets
+from trendlake.cep_core.algebra.kernels.rows import all_different
+from trendlake.cep_core.events.schema import schema_of
 
 NEXT = "SELECT event_id_1 AS first, event_id AS next FROM A NEXT{$1.k = $2.k} A"
 QUERIES = {

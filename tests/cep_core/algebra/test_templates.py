@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import AnyPlan, PatternWarning, compile_query, run_plan, run_plans
-from cep_core.algebra import runtime
-from cep_core.algebra.run import members
-from cep_core.errors import TrendlakeError
-from cep_core.events.schema import schema_of
-from cep_core.sharing.explain import shared_passes
-from cep_core.sharing.run_plans import template_of
 from tests.random.algebra import COLUMNS, exact, rows_of
 from tests.random.profile import examples
 from tests.support.intervals import plain, table_of
+from trendlake.cep_core import AnyPlan, PatternWarning, compile_query, run_plan, run_plans
+from trendlake.cep_core.algebra import runtime
+from trendlake.cep_core.algebra.run import members
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.sharing.explain import shared_passes
+from trendlake.cep_core.sharing.run_plans import template_of
 
 pytestmark = pytest.mark.random
 

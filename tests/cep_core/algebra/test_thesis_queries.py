@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from cep_core import PatternWarning, draw, evaluate, explain
-from cep_core import compile_query as compile_pattern
-from cep_core.events.schema import schema_of
 from tests.random.algebra import exact
 from tests.reference.algebra import reference
 from tests.support.engines import to_table
 from tests.support.intervals import plain
+from trendlake.cep_core import PatternWarning, draw, evaluate, explain
+from trendlake.cep_core import compile_query as compile_pattern
+from trendlake.cep_core.events.schema import schema_of
 
 QUERIES = Path(__file__).with_name("thesis_queries.cel")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cep_core import compile_query, evaluate, run_plan
-from cep_core.events.schema import schema_of
 from tests.reference.algebra import reference
 from tests.support.intervals import Case, load, plain, table_of
+from trendlake.cep_core import compile_query, evaluate, run_plan
+from trendlake.cep_core.events.schema import schema_of
 
 Rows = Sequence[Mapping[str, Any]]
 

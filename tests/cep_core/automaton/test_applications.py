@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from cep_core import compile_query, evaluate, explain
-from cep_core.yaml.source import read_yaml
-from pipelines.contracts.contract import load_contract
 from tests.conftest import ROOT
 from tests.reference.automaton import reference
 from tests.support.engines import to_table
+from trendlake.cep_core import compile_query, evaluate, explain
+from trendlake.cep_core.yaml.source import read_yaml
+from trendlake.pipelines.contracts.contract import load_contract
 
 FOLDER = ROOT / "examples" / "automata"
 PATTERNS = sorted(FOLDER.glob("*.yaml"))

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, compile_query, run_plan
-from cep_core.automaton.compile.plan import AutomatonPlan
-from cep_core.errors import BadEventsError
-from cep_core.events.schema import EventSchema
 from tests.random.automata import Case, cases, compiled
 from tests.random.profile import examples
+from trendlake.cep_core import PatternErrors, compile_query, run_plan
+from trendlake.cep_core.automaton.compile.plan import AutomatonPlan
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.schema import EventSchema
 
 pytestmark = pytest.mark.random
 

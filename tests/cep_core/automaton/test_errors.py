@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import EventSchema, PatternErrors, PatternWarning, compile_query, evaluate, explain
-from cep_core.errors import BadEventsError
 from tests.support.engines import to_table
+from trendlake.cep_core import EventSchema, PatternErrors, PatternWarning, compile_query, evaluate, explain
+from trendlake.cep_core.errors import BadEventsError
 
 SCHEMA = EventSchema(
     {

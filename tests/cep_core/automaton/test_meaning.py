@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from cep_core import compile_query, evaluate, run_plan
-from cep_core.automaton.run.run import run_automaton
-from cep_core.automaton.run.trace import trace
-from cep_core.events.schema import schema_of
 from tests.reference.automaton import enumerate_runs
 from tests.support.engines import to_table
+from trendlake.cep_core import compile_query, evaluate, run_plan
+from trendlake.cep_core.automaton.run.run import run_automaton
+from trendlake.cep_core.automaton.run.trace import trace
+from trendlake.cep_core.events.schema import schema_of
 
 SECOND = 1_000_000
 

@@ -7,10 +7,10 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 
-from cep_core.automaton.run import memory
 from tests.random.agreement import TALLIES
 from tests.random.automata import AfaTally, Case, cases, disagreement
 from tests.random.profile import examples
+from trendlake.cep_core.automaton.run import memory
 
 pytestmark = pytest.mark.random
 

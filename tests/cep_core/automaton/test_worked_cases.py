@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cep_core import evaluate
 from tests.reference.automaton import reference
 from tests.support.cases import Case, load
 from tests.support.engines import to_table
+from trendlake.cep_core import evaluate
 
 Rows = Sequence[Mapping[str, Any]]
 

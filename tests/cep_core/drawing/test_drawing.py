@@ -14,19 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import EventSchema, PatternErrors, PatternWarning, compile_query, draw
-from cep_core.automaton.compile.plan import AutomatonPlan
-from cep_core.automaton.diagram import draw as draw_automaton
-from cep_core.drawing import STYLE, Drawing, Edge, Graph, Line, Node, svg
-from cep_core.language.unparse import expression
-from cep_core.matches.compile.plan import MatchesPlan
-from cep_core.trends.compile.plan import Plan
-from cep_core.trends.diagram import draw as draw_trends
-from pipelines.authoring.validate import compiled
-from pipelines.project.paths import find_project
 from tests.conftest import ROOT
 from tests.random.patterns import Drawn, patterns
 from tests.random.profile import examples
+from trendlake.cep_core import EventSchema, PatternErrors, PatternWarning, compile_query, draw
+from trendlake.cep_core.automaton.compile.plan import AutomatonPlan
+from trendlake.cep_core.automaton.diagram import draw as draw_automaton
+from trendlake.cep_core.drawing import STYLE, Drawing, Edge, Graph, Line, Node, svg
+from trendlake.cep_core.language.unparse import expression
+from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.diagram import draw as draw_trends
+from trendlake.pipelines.authoring.validate import compiled
+from trendlake.pipelines.project.paths import find_project
 
 pytestmark = pytest.mark.random
 

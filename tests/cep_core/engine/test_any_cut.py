@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, run_plan
-from cep_core.errors import BadEventsError
 from tests.random.automata import Case, cases, compiled
 from tests.random.matches import COLUMNS, matches_questions, plan_of
 from tests.random.profile import examples
 from tests.support.engines import to_table
+from trendlake.cep_core import PatternErrors, run_plan
+from trendlake.cep_core.errors import BadEventsError
 
 pytestmark = pytest.mark.random
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from cep_core.kinds import KINDS as BUILT
-from pipelines.runs.code_versions import CURRENT
 from tests.conftest import ROOT
 from tests.golden.corpus import DIGESTS, KINDS, answer, answers, digests, entries, total
 from tests.golden.write import changed
+from trendlake.cep_core.kinds import KINDS as BUILT
+from trendlake.pipelines.runs.code_versions import CURRENT
 
 CHANGELOG = ROOT / "CHANGELOG.md"
 STORED = json.loads(DIGESTS.read_text())

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cep_core import run_plan
-from cep_core.engine import compile_query
-from cep_core.events.schema import schema_of
+from trendlake.cep_core import run_plan
+from trendlake.cep_core.engine import compile_query
+from trendlake.cep_core.events.schema import schema_of
 
 pytestmark = pytest.mark.random
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import evaluate
-from cep_core.errors import BadEventsError
-from cep_core.events.codes import group_codes, ordered_codes
-from cep_core.events.normalise import normalise
-from cep_core.events.schema import key_type
-from cep_core.expressions.columnar import compare
-from pipelines.execute.hashing import row_hashes
 from tests.random.profile import examples
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.codes import group_codes, ordered_codes
+from trendlake.cep_core.events.normalise import normalise
+from trendlake.cep_core.events.schema import key_type
+from trendlake.cep_core.expressions.columnar import compare
+from trendlake.pipelines.execute.hashing import row_hashes
 
 pytestmark = pytest.mark.random
 

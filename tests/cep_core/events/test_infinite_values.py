@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import evaluate
-from cep_core.errors import BadEventsError
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.errors import BadEventsError
 
 PRICES = [1.0, 2.0, float("inf"), 3.0]
 

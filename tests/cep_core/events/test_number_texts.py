@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from cep_core.events.number_texts import MOST, number_texts
+from trendlake.cep_core.events.number_texts import MOST, number_texts
 
 
 @pytest.mark.parametrize(

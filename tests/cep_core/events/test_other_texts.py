@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import compile_query, run_plan
-from cep_core.errors import BadEventsError
-from cep_core.events.schema import schema_of
+from trendlake.cep_core import compile_query, run_plan
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.schema import schema_of
 
 OTHER = b"caf\xe9"
 MATCHES = {"kind": "matches", "pattern": "SEQ(S a, S b)", "select": "skip_till_any_match", "within": "1 minute"}

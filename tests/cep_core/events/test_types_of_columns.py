@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import evaluate
+from trendlake.cep_core import evaluate
 
 EVENTS = 14
 VALUES: dict[str, list[Any]] = {

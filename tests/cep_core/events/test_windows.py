@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core.events.windows import BEGINNING, END, Windows, both, clock_text, moment
 from tests.random.profile import CI
+from trendlake.cep_core.events.windows import BEGINNING, END, Windows, both, clock_text, moment
 
 TIMES = st.integers(BEGINNING, END)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cep_core import EventSchema, compile_query, explain
+from trendlake.cep_core import EventSchema, compile_query, explain
 
 SCHEMA = EventSchema(
     {"event_id": "string", "event_time": "timestamp", "event_type": "string", "t": "string", "s": "string", "n": "int"}
@@ -118,7 +118,7 @@ def test_advice_is_no_part_of_a_plan() -> None:
     assert plans[0].advice[0].place != plans[1].advice[0].place
 
 
-@pytest.mark.filterwarnings("ignore:statement:cep_core.errors.PatternWarning")
+@pytest.mark.filterwarnings("ignore:statement:trendlake.cep_core.errors.PatternWarning")
 def test_a_stream_that_many_paths_lead_to_is_looked_at_once() -> None:
     """Forty unions double the ways to the column each time; one look at each stream is enough."""
     doubled = "\n".join(f"FROM s{i} UNION s{i} PUBLISH s{i + 1}" for i in range(40))
@@ -126,7 +126,7 @@ def test_a_stream_that_many_paths_lead_to_is_looked_at_once() -> None:
     assert [one.columns for one in compile_query(algebra(text), SCHEMA).advice] == [("t",)]
 
 
-@pytest.mark.filterwarnings("ignore:statement:cep_core.errors.PatternWarning")
+@pytest.mark.filterwarnings("ignore:statement:trendlake.cep_core.errors.PatternWarning")
 def test_a_long_chain_of_streams_is_followed() -> None:
     """As many statements as a text holds, without a limit of Python's stack."""
     chain = "\n".join(f"SELECT t FROM s{i} PUBLISH s{i + 1}" for i in range(270))

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, evaluate
-from cep_core.errors import BadEventsError, TextError
-from cep_core.events.normalise import normalise
-from cep_core.expressions import columnar, opcodes, scalar
-from cep_core.expressions.bytecode import Instructions
-from cep_core.expressions.functions import FUNCTIONS, Function
-from cep_core.expressions.operands import Words
-from cep_core.kernels import vm
-from cep_core.language import syntax as s
-from pipelines.contracts import row_conditions
 from tests.random.profile import examples
 from tests.support.engines import to_table
+from trendlake.cep_core import PatternErrors, evaluate
+from trendlake.cep_core.errors import BadEventsError, TextError
+from trendlake.cep_core.events.normalise import normalise
+from trendlake.cep_core.expressions import columnar, opcodes, scalar
+from trendlake.cep_core.expressions.bytecode import Instructions
+from trendlake.cep_core.expressions.functions import FUNCTIONS, Function
+from trendlake.cep_core.expressions.operands import Words
+from trendlake.cep_core.kernels import vm
+from trendlake.cep_core.language import syntax as s
+from trendlake.pipelines.contracts import row_conditions
 
 WHOLE = st.one_of(st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63), -(2**63) + 1]), st.integers(-(2**63), 2**63 - 1))
 EXACT = st.integers(-(2**53) + 1, 2**53 - 1)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cep_core.kernel_cache import cache_folder, made_private
 from tests.conftest import ROOT
 from tests.support.disks import full, small_disk
+from trendlake.cep_core.kernel_cache import cache_folder, made_private
 
 OTHER_USER = 65534
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to somebody else")
@@ -88,7 +88,7 @@ def test_a_file_in_the_way_is_passed_over(tmp_path: Path) -> None:
 def test_all_compiled_code_goes_there(tmp_path: Path) -> None:
     """Of a process that evaluates a pattern, none is left beside the sources."""
     program = (
-        "import pathlib, cep_core, cep_core.events.kernels.values as v, numpy as np; v.plain(np.ones(2));"
+        "import pathlib, trendlake.cep_core, trendlake.cep_core.events.kernels.values as v, numpy as np; v.plain(np.ones(2));"
         "from numba.core.caching import FunctionCache; import numba;"
         "print(numba.config.CACHE_DIR); print(v.plain.stats.cache_path)"
     )
@@ -100,7 +100,7 @@ def test_all_compiled_code_goes_there(tmp_path: Path) -> None:
     assert list(Path(used).glob("*.nbi"))
 
 
-PROGRAM = "import cep_core.events.kernels.values as v, numpy as np; print(v.plain(np.ones(2))); print(v.plain.stats)"
+PROGRAM = "import trendlake.cep_core.events.kernels.values as v, numpy as np; print(v.plain(np.ones(2))); print(v.plain.stats)"
 
 
 def output_with_cache(folder: Path) -> str:
@@ -125,7 +125,7 @@ def test_a_full_disk_costs_the_time_to_compile_only(tmp_path: Path) -> None:
 def output_of_folders(disk: Path) -> str:
     """Makes the folders of the cache, and none of its files."""
     env = {**os.environ, "TRENDLAKE_CACHE": str(disk), "PYTHONPATH": str(ROOT)}
-    program = "import numba, cep_core.events.kernels.values; print(numba.config.CACHE_DIR)"
+    program = "import numba, trendlake.cep_core.events.kernels.values; print(numba.config.CACHE_DIR)"
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from cep_core import evaluate
-from cep_core.automaton.kernels import active_runs
-from cep_core.matches.kernels import step
 from tests.support.engines import to_table
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.automaton.kernels import active_runs
+from trendlake.cep_core.matches.kernels import step
 
 ROWS = [{"id": f"e{n}", "type": "AB"[n % 2], "time": n, "n": n, "g": "u"} for n in range(6)]
 """In order of time."""

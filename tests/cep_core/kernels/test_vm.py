@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cep_core.expressions import opcodes as m
-from cep_core.kernels.vm import execute
 from tests.random.profile import examples
+from trendlake.cep_core.expressions import opcodes as m
+from trendlake.cep_core.kernels.vm import execute
 
 EDGES = st.sampled_from([0, 1, -1, 2, -2, 3, 2**31, 2**32, 2**62, -(2**62), 2**63 - 1, -(2**63), -(2**63) + 1])
 WHOLE = st.one_of(EDGES, st.integers(-(2**63), 2**63 - 1), st.integers(-(2**32), 2**32))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cep_core import EventSchema, PatternErrors, compile_query, explain
+from trendlake.cep_core import EventSchema, PatternErrors, compile_query, explain
 
 SCHEMA = EventSchema(
     {

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cep_core import compile_query, evaluate, run_plan
-from cep_core.errors import BadEventsError, TooManyMatchesError
-from cep_core.events.schema import schema_of
-from cep_core.matches.run.compressed import unfold
 from tests.random.matches import engine
 from tests.reference.matches import reference
 from tests.support.engines import to_table
+from trendlake.cep_core import compile_query, evaluate, run_plan
+from trendlake.cep_core.errors import BadEventsError, TooManyMatchesError
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.matches.run.compressed import unfold
 
 
 def stream(text: str, **columns: list[Any]) -> list[dict[str, Any]]:
@@ -195,8 +195,8 @@ def test_a_buffer_that_is_cleared_loses_no_match(monkeypatch: pytest.MonkeyPatch
         query |= {"output": output, "where": where}
         whole = evaluate(query, to_table(rows))
         assert whole.num_rows > 10
-        monkeypatch.setattr("cep_core.matches.run.matcher.MANY_LINKS", 5)
-        monkeypatch.setattr("cep_core.matches.run.matcher.ROOM", 16)
+        monkeypatch.setattr("trendlake.cep_core.matches.run.matcher.MANY_LINKS", 5)
+        monkeypatch.setattr("trendlake.cep_core.matches.run.matcher.ROOM", 16)
         cleared = evaluate(query, to_table(rows))
         monkeypatch.undo()
         assert _by_row(cleared) == _by_row(whole)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cep_core.errors import TextError
-from cep_core.patterns.schedule import NAMES, check_schedule
-from pipelines.authoring.validate import check_files
-from pipelines.project.paths import Project
 from tests.conftest import ROOT
+from trendlake.cep_core.errors import TextError
+from trendlake.cep_core.patterns.schedule import NAMES, check_schedule
+from trendlake.pipelines.authoring.validate import check_files
+from trendlake.pipelines.project.paths import Project
 
 PATTERN = """\
 name: rising

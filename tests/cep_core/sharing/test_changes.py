@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import compile_query
-from cep_core.events.columns import Columns
-from cep_core.events.schema import schema_of
-from cep_core.sharing.changes import bindable
 from tests.random.batches import Batch, alone, batches
 from tests.random.profile import examples
+from trendlake.cep_core import compile_query
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.sharing.changes import bindable
 
 
 @pytest.mark.random

@@ -10,20 +10,20 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from cep_core import PatternErrors, compile_query, evaluate, explain, load_pattern, run_plan, run_plans
-from cep_core.errors import TooManyMatchesError
-from cep_core.events.columns import Columns
-from cep_core.events.schema import schema_of
-from cep_core.patterns.expansion import expanded
-from cep_core.patterns.model import FamilyPattern
-from cep_core.sharing import batches as batches_of_forms
-from cep_core.sharing import families as folding
-from cep_core.sharing import interest
-from cep_core.sharing.changes import bindable
-from cep_core.sharing.family import FamilyPlan
 from tests.random.batches import shown
 from tests.random.families import Family, as_family, families, one_by_one
 from tests.random.profile import examples
+from trendlake.cep_core import PatternErrors, compile_query, evaluate, explain, load_pattern, run_plan, run_plans
+from trendlake.cep_core.errors import TooManyMatchesError
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.patterns.expansion import expanded
+from trendlake.cep_core.patterns.model import FamilyPattern
+from trendlake.cep_core.sharing import batches as batches_of_forms
+from trendlake.cep_core.sharing import families as folding
+from trendlake.cep_core.sharing import interest
+from trendlake.cep_core.sharing.changes import bindable
+from trendlake.cep_core.sharing.family import FamilyPlan
 
 
 @pytest.fixture

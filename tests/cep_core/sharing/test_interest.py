@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import compile_query
-from cep_core.errors import BadEventsError
-from cep_core.events.columns import Columns
-from cep_core.events.schema import schema_of
-from cep_core.expressions.columnar import true_where
-from cep_core.kinds import KINDS
-from cep_core.language.parse import parse_condition
-from cep_core.sharing import interest
-from cep_core.sharing.comparisons import comparison_of, harmless
-from cep_core.sharing.interest import Interests
 from tests.random.profile import examples
+from trendlake.cep_core import compile_query
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.expressions.columnar import true_where
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.language.parse import parse_condition
+from trendlake.cep_core.sharing import interest
+from trendlake.cep_core.sharing.comparisons import comparison_of, harmless
+from trendlake.cep_core.sharing.interest import Interests
 
 TIME = pa.timestamp("us", tz="UTC")
 TYPES: dict[str, tuple[Any, list[Any], list[str]]] = {

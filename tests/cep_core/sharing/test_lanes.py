@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import compile_query, run_plan, run_plans
-from cep_core.events.schema import schema_of
-from cep_core.kinds import KINDS
-from cep_core.sharing import batches, interest, lanes
-from cep_core.sharing.index import index_of
 from tests.random.batches import shown
 from tests.random.profile import examples, share
+from trendlake.cep_core import compile_query, run_plan, run_plans
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.sharing import batches, interest, lanes
+from trendlake.cep_core.sharing.index import index_of
 
 SHAPES: tuple[dict[str, Any], ...] = (
     {"pattern": "S s+", "where": ["[k]", "s.x > NEXT(s).x"]},
@@ -48,7 +48,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         answered.append(sum(table is not None for table in tables))
         return tables
 
-    monkeypatch.setattr("cep_core.sharing.run_plans.KINDS", {**KINDS, "trends": _with_lanes(trends, counted)})
+    monkeypatch.setattr("trendlake.cep_core.sharing.run_plans.KINDS", {**KINDS, "trends": _with_lanes(trends, counted)})
     return answered
 
 

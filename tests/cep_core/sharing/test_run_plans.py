@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import compile_query, run_plan, run_plans
-from cep_core.errors import BadEventsError, EngineFailureError, TooManyMatchesError
-from cep_core.events.schema import schema_of
-from cep_core.kinds import KINDS
-from cep_core.sharing import batches as batches_of_forms
-from cep_core.sharing import interest, lanes
 from tests.random.batches import Batch, alone, batches, shown, together
 from tests.random.profile import examples
+from trendlake.cep_core import compile_query, run_plan, run_plans
+from trendlake.cep_core.errors import BadEventsError, EngineFailureError, TooManyMatchesError
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.sharing import batches as batches_of_forms
+from trendlake.cep_core.sharing import interest, lanes
 
 BATCHES = 10
 """Of the plans of an example: some of them, in some order."""
@@ -76,7 +76,7 @@ def test_a_failure_of_the_engine_is_the_plan_s_own(monkeypatch: pytest.MonkeyPat
     events = table(x=[1, 2, 3])
     failing, good = plan(events, kind="matches"), plan(events)
     kinds = dict(KINDS)
-    monkeypatch.setattr("cep_core.sharing.run_plans.KINDS", kinds)
+    monkeypatch.setattr("trendlake.cep_core.sharing.run_plans.KINDS", kinds)
 
     def no_memory(*arguments: Any) -> pa.Table:
         raise MemoryError("no room")

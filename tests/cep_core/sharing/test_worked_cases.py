@@ -7,8 +7,8 @@ from itertools import chain
 import pyarrow as pa
 import pytest
 
-from cep_core import run_plans
 from tests.support.case_batches import CASES, case_batches, faults, of_any_time, plans_of, table_of, windows_of
+from trendlake.cep_core import run_plans
 
 
 @pytest.mark.parametrize("backwards", [False, True])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cep_core import evaluate
-from cep_core.errors import BadEventsError
 from tests.support.engines import to_table
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.errors import BadEventsError
 
 LARGE = 2**62
 

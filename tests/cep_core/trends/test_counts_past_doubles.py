@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import evaluate
+from trendlake.cep_core import evaluate
 
 pytestmark = pytest.mark.random
 

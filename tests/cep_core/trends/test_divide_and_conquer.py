@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cep_core import evaluate
-from cep_core.trends.kernels.divide_and_conquer import BLOCK
 from tests.cep_core.trends.test_long_windows import agree, chains
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.trends.kernels.divide_and_conquer import BLOCK
 
 pytestmark = pytest.mark.random
 

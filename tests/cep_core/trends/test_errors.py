@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cep_core import EventSchema, PatternErrors, PatternWarning, compile_query
+from trendlake.cep_core import EventSchema, PatternErrors, PatternWarning, compile_query
 
 SCHEMA = EventSchema(
     {"event_time": "timestamp", "event_type": "string", "event_id": "string", "price": "double", "sector": "string"},

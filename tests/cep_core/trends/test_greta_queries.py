@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from cep_core import evaluate
-from cep_core.yaml.source import plain, read_yaml
-from pipelines.generate import START_US, STREAMS
 from tests.conftest import ROOT
 from tests.reference.trends import reference
 from tests.support.engines import differences, from_table
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.pipelines.generate import START_US, STREAMS
 
 pytestmark = pytest.mark.random
 

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from cep_core import evaluate
 from tests.reference.trends import reference
 from tests.support.engines import ENGINES, Engine, from_table, to_table
+from trendlake.cep_core import evaluate
 
 Count: TypeAlias = Callable[..., int]
 

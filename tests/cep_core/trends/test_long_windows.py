@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cep_core import evaluate
+from trendlake.cep_core import evaluate
 
 pytestmark = pytest.mark.random
 

@@ -11,11 +11,11 @@ from itertools import count
 import numpy as np
 import pytest
 
-from cep_core import evaluate
-from cep_core.language import syntax as s
-from cep_core.language.parse import parse_pattern
 from tests.cep_core.trends.test_divide_and_conquer import table
 from tests.reference.trends.shape import shape_of, spelled_out
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import parse_pattern
 
 pytestmark = pytest.mark.random
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cep_core import evaluate
 from tests.support.engines import differences, from_table
+from trendlake.cep_core import evaluate
 
 pytestmark = pytest.mark.random
 

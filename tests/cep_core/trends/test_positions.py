@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cep_core import AnyPlan, EventSchema, PatternErrors, compile_query
-from cep_core.engine import explain
+from trendlake.cep_core import AnyPlan, EventSchema, PatternErrors, compile_query
+from trendlake.cep_core.engine import explain
 
 SCHEMA = EventSchema(
     {"event_id": "string", "event_time": "timestamp", "event_type": "string", "x": "bigint"},

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import evaluate
-from cep_core.errors import BadEventsError
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.errors import BadEventsError
 
 VALUES: dict[str, pa.Array] = {
     "boolean": pa.array([True, False, True, None, False, True]),

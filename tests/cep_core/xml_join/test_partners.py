@@ -12,16 +12,16 @@ import pyarrow as pa
 import pytest
 from lxml import etree
 
-from cep_core import compile_query
-from cep_core.documents.document import HARDENED
-from cep_core.documents.predicates import normalised
-from cep_core.xml_join.run import partners as partners_of
-from cep_core.xml_join.run.partners import Partners
-from cep_core.xml_join.run.text_search import MOST_BYTES, TextSearch
 from tests.cep_core.xml_join.test_worked_cases import SCHEMA
 from tests.random.profile import share
 from tests.random.xml_joins import elements, xml_question
 from tests.support.xml_documents import engine
+from trendlake.cep_core import compile_query
+from trendlake.cep_core.documents.document import HARDENED
+from trendlake.cep_core.documents.predicates import normalised
+from trendlake.cep_core.xml_join.run import partners as partners_of
+from trendlake.cep_core.xml_join.run.partners import Partners
+from trendlake.cep_core.xml_join.run.text_search import MOST_BYTES, TextSearch
 
 pytestmark = pytest.mark.random
 

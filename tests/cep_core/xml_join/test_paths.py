@@ -7,13 +7,13 @@ from random import Random
 import pytest
 from lxml import etree
 
-from cep_core.documents.document import Reader
-from cep_core.documents.path_parser import parse_path
-from cep_core.documents.path_tokens import Namespaces, PathError
-from cep_core.errors import BadPatternError, NotSupportedError, PatternSyntaxError, UnknownPrefixError
-from cep_core.xml_join.compile.plan import Definition
-from cep_core.xml_join.run.walk import Walker
 from tests.random.xml_joins import NAMESPACES, elements, paths
+from trendlake.cep_core.documents.document import Reader
+from trendlake.cep_core.documents.path_parser import parse_path
+from trendlake.cep_core.documents.path_tokens import Namespaces, PathError
+from trendlake.cep_core.errors import BadPatternError, NotSupportedError, PatternSyntaxError, UnknownPrefixError
+from trendlake.cep_core.xml_join.compile.plan import Definition
+from trendlake.cep_core.xml_join.run.walk import Walker
 
 KNOWN = Namespaces(tuple(NAMESPACES.items()))
 

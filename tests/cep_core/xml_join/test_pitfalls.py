@@ -14,16 +14,16 @@ from urllib.request import urlopen
 import pyarrow as pa
 import pytest
 
-from cep_core import PatternErrors, compile_query, evaluate, run_plan
-from cep_core.documents.document import MAX_BYTES, BrokenDocumentError, Reader
-from cep_core.errors import DocumentWarning
-from cep_core.events.schema import schema_of
-from cep_core.xml_join.compile.plan import XmlJoinPlan
-from pipelines.generate.feeds import feeds
-from pipelines.generate.xml_queries import feed_pattern, feed_queries
 from tests.cep_core.xml_join.test_worked_cases import SCHEMA
 from tests.reference.xml_join import broken_rule
 from tests.support.xml_documents import MICROS, documents_table, engine
+from trendlake.cep_core import PatternErrors, compile_query, evaluate, run_plan
+from trendlake.cep_core.documents.document import MAX_BYTES, BrokenDocumentError, Reader
+from trendlake.cep_core.errors import DocumentWarning
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
+from trendlake.pipelines.generate.feeds import feeds
+from trendlake.pipelines.generate.xml_queries import feed_pattern, feed_queries
 
 BASE: dict[str, Any] = {
     "kind": "xml_join",

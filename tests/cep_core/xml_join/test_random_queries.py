@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-import cep_core.xml_join.run.witnesses as witnesses_module
-from cep_core import compile_query, run_plan
+import trendlake.cep_core.xml_join.run.witnesses as witnesses_module
 from tests.cep_core.xml_join.test_worked_cases import SCHEMA
 from tests.random.profile import share
 from tests.random.xml_joins import XmlTally, disagreement, xml_question
 from tests.reference.xml_join import answers
 from tests.support.xml_documents import documents_table, rows_of
+from trendlake.cep_core import compile_query, run_plan
 
 pytestmark = pytest.mark.random
 

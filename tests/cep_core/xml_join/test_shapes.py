@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from cep_core.documents.document import Reader
-from cep_core.xml_join.run import shapes
-from cep_core.xml_join.run.walk import Walker
 from tests.random.profile import share
 from tests.random.xml_joins import VALUES, XmlTally, disagreement, xml_question
+from trendlake.cep_core.documents.document import Reader
+from trendlake.cep_core.xml_join.run import shapes
+from trendlake.cep_core.xml_join.run.walk import Walker
 
 
 def other_texts(r: Random, xml: str) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cep_core import compile_query
-from cep_core.xml_join.compile.plan import XmlJoinPlan
 from tests.cep_core.xml_join.test_worked_cases import SCHEMA
+from trendlake.cep_core import compile_query
+from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
 
 Tree = Any
 """A leaf's number, or a tuple of trees."""

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from cep_core import PatternErrors, compile_query
-from cep_core.documents.document import BrokenDocumentError, Reader
-from cep_core.errors import TooManyAnswersError, TrendlakeError
-from cep_core.events.schema import EventSchema
-from cep_core.yaml.scalars import value_of
 from tests.reference.xml_join import TooManyError, answers, broken_rule
 from tests.support.cases import CASES
 from tests.support.xml_documents import MICROS, engine, in_micros
+from trendlake.cep_core import PatternErrors, compile_query
+from trendlake.cep_core.documents.document import BrokenDocumentError, Reader
+from trendlake.cep_core.errors import TooManyAnswersError, TrendlakeError
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.yaml.scalars import value_of
 
 SCHEMA = EventSchema({"event_id": "string", "event_time": "timestamp", "document": "string"})
 ENGINES: Mapping[str, Callable[..., Any]] = {"reference": answers, "engine": engine}

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from yaml import YAMLError
 
-from cep_core.errors import Place, YamlSyntaxError
-from cep_core.yaml import limits, source
-from cep_core.yaml.limits import by_c, by_python
-from cep_core.yaml.parser import ONLY_PYTHON, CParser
-from cep_core.yaml.source import parse_yaml
 from tests.conftest import ROOT
 from tests.random.profile import examples
 from tests.random.yaml_texts import texts
+from trendlake.cep_core.errors import Place, YamlSyntaxError
+from trendlake.cep_core.yaml import limits, source
+from trendlake.cep_core.yaml.limits import by_c, by_python
+from trendlake.cep_core.yaml.parser import ONLY_PYTHON, CParser
+from trendlake.cep_core.yaml.source import parse_yaml
 
 with_c = pytest.mark.skipif(CParser is None, reason="PyYAML has no C parser on this machine")
 SHIPPED = [

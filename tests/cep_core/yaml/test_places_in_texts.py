@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core.yaml.source import parse_yaml
 from tests.random.profile import examples
+from trendlake.cep_core.yaml.source import parse_yaml
 
 CONDITION = "A.v > 1 AND A.foo > 2"
 

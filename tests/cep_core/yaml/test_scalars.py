@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core.yaml.scalars import value_of, yaml_text
-from cep_core.yaml.source import parse_yaml
 from tests.random.profile import examples
+from trendlake.cep_core.yaml.scalars import value_of, yaml_text
+from trendlake.cep_core.yaml.source import parse_yaml
 
 FLOAT = r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
 CORE: list[tuple[str, Callable[[str], Any]]] = [

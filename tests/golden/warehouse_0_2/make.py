@@ -36,7 +36,7 @@ LONG = ("way_out", "rumors", "reposted")
 def trendlake(*arguments: str | Path) -> str:
     """Runs a command of this clone over the project. Returns what it writes to stdout."""
     environment = os.environ | {"TRENDLAKE_STATE": str(STATE), "TRENDLAKE_PROJECT": str(FOLDER)}
-    command = [sys.executable, "-m", "jobs.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "trendlake.jobs.main", *map(str, arguments)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}")

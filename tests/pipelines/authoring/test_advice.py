@@ -11,8 +11,8 @@ import pytest
 from deltalake import write_deltalake
 from typer.testing import CliRunner
 
-from jobs.main import app
 from tests.support.own_source import ISIG, output_of, project_at
+from trendlake.jobs.main import app
 
 RISING = """\
 name: rising

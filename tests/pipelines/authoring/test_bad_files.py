@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cep_core.errors import MAX_ERRORS, TrendlakeError
-from cep_core.yaml.source import plain, read_yaml
-from pipelines.contracts.contract import Contract
-from pipelines.project.paths import Project
 from tests.conftest import ROOT
 from tests.random import bad_files as b
 from tests.random import spoilt_events, spoilt_files
 from tests.random.profile import examples
+from trendlake.cep_core.errors import MAX_ERRORS, TrendlakeError
+from trendlake.cep_core.yaml.source import plain, read_yaml
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.project.paths import Project
 
 pytestmark = pytest.mark.random
 

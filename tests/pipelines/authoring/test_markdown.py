@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.markdown import Markdown
 
-from cep_core.load import load_pattern
-from cep_core.yaml.source import plain as plain_data
-from cep_core.yaml.source import read_yaml, yaml_text
-from pipelines.authoring.markdown import block, cell, code, plain
-from pipelines.authoring.pattern_page import batch_page, pattern_page
-from pipelines.authoring.validate import compiled_quietly
-from pipelines.contracts.pattern_source import source_contract
-from pipelines.project.paths import find_project
 from tests.support.hostile_texts import HOSTILE
 from tests.support.own_source import FALLING, pair_of_a_batch, start
+from trendlake.cep_core.load import load_pattern
+from trendlake.cep_core.yaml.source import plain as plain_data
+from trendlake.cep_core.yaml.source import read_yaml, yaml_text
+from trendlake.pipelines.authoring.markdown import block, cell, code, plain
+from trendlake.pipelines.authoring.pattern_page import batch_page, pattern_page
+from trendlake.pipelines.authoring.validate import compiled_quietly
+from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.project.paths import find_project
 
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(), st.text("\\`*_[]()<>&#|~!-+=.1 \n\t:/ax\"'$"))
 ACTIVE = {"link_open", "image", "html_inline", "html_block", "strong_open", "em_open", "s_open", "heading_open"}

@@ -12,17 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.actions.show import Shown, print_results
-from jobs.terminal.workspace import Place
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.contracts.time_formats import TimeFormat
-from pipelines.errors import ContractErrors, SourceFileError
-from pipelines.ingest.deliver import ingest
-from pipelines.ingest.readers.files import feed_of, read_file
-from pipelines.project.paths import find_project
-from pipelines.project.profile import Profile
 from tests.support.flights import Lake, all_steps, answers
 from tests.support.own_source import FALLING, output_of, start
+from trendlake.jobs.actions.show import Shown, print_results
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.contracts.time_formats import TimeFormat
+from trendlake.pipelines.errors import ContractErrors, SourceFileError
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.ingest.readers.files import feed_of, read_file
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.profile import Profile
 
 ROWS = """\
 id,at,company,price

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cep_core.errors import PatternErrors
-from cep_core.events.schema import EventSchema
-from jobs.main import app
-from pipelines.authoring.pattern_tests import differences, files_of_tests, run_tests, table_of
-from pipelines.project.paths import Project, find_project
 from tests.conftest import ROOT
+from trendlake.cep_core.errors import PatternErrors
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.jobs.main import app
+from trendlake.pipelines.authoring.pattern_tests import differences, files_of_tests, run_tests, table_of
+from trendlake.pipelines.project.paths import Project, find_project
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_an_event_without_an_id_is_named_by_its_place(kind: str, given: list[Any
 
 
 def test_the_plugins_old_name_says_the_new_one(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "jobs.pytest_patterns", str(tmp_path)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "trendlake.jobs.pytest_patterns", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode != 0
     assert "now called trendlake.pytest_plugin" in done.stdout + done.stderr

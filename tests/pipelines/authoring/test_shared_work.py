@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from jobs.main import app
 from tests.support.own_source import output_of, start
+from trendlake.jobs.main import app
 
 COUNTED = """\
 name: {name}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.contracts.contract import load_contract
 from tests.support.own_source import output_of
+from trendlake.pipelines.contracts.contract import load_contract
 
 FEED = """<rss><channel>
 <item><guid>a</guid><pubDate>5 Jan 2026 09:00 GMT</pubDate><title>t</title></item>

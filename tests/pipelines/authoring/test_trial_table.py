@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as sf
 
-from jobs.terminal.times import micros_of
-from pipelines.authoring.trial import Sample, Sampled, sample
-from pipelines.authoring.trial_table import HeldTable, TableBySpark, table_of_events
-from pipelines.delta.tables import exists
-from pipelines.errors import SampleTooLargeError, SourceMissingError
-from pipelines.ingest.deliver import typed
-from pipelines.quality import quarantine as q
-from pipelines.quality.uniqueness import BROKEN
-from pipelines.rules.split import split
-from pipelines.runs.run import Run
 from tests.support.flights import Lake, all_steps, answers, flight, table
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.pipelines.authoring.trial import Sample, Sampled, sample
+from trendlake.pipelines.authoring.trial_table import HeldTable, TableBySpark, table_of_events
+from trendlake.pipelines.delta.tables import exists
+from trendlake.pipelines.errors import SampleTooLargeError, SourceMissingError
+from trendlake.pipelines.ingest.deliver import typed
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.uniqueness import BROKEN
+from trendlake.pipelines.rules.split import split
+from trendlake.pipelines.runs.run import Run
 
 pytestmark = pytest.mark.spark
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from jobs.main import app
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.ingest.readers.files import read_file
 from tests.support.own_source import ISIG, output_of, project_at
+from trendlake.jobs.main import app
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.ingest.readers.files import read_file
 
 GLUCOSE = """\
 at,glucose

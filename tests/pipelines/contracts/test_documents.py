@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cep_core.documents.document import RULES
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.errors import ContractErrors
 from tests.support.document_lake import CONTRACT
+from trendlake.cep_core.documents.document import RULES
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.errors import ContractErrors
 
 TABLE = "    customProperties:\n"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.contracts.contract import load_contract
-from pipelines.errors import ContractErrors
-from pipelines.project.paths import find_project
 from tests.conftest import ROOT
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.errors import ContractErrors
+from trendlake.pipelines.project.paths import find_project
 
 HEAD = """\
 apiVersion: v3.1.0

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cep_core import PatternErrors
-from pipelines.authoring.validate import compiled
-from pipelines.contracts.pattern_source import source_contract
-from pipelines.project.paths import Project
 from tests.conftest import ROOT
+from trendlake.cep_core import PatternErrors
+from trendlake.pipelines.authoring.validate import compiled
+from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.project.paths import Project
 
 READER = """\
 name: {name}

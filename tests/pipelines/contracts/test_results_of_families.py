@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cep_core import EventSchema, compile_query
-from pipelines.contracts.results import contract_name, results_contract
 from tests.conftest import ROOT
+from trendlake.cep_core import EventSchema, compile_query
+from trendlake.pipelines.contracts.results import contract_name, results_contract
 
 SCHEMA = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string", "x": "bigint"})
 KINDS: dict[str, dict[str, Any]] = {

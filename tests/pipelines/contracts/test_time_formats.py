@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from cep_core.events.local_times import zone_fault
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.time_formats import DIRECTIVES, TimeFormat, format_fault
-from pipelines.errors import ContractErrors
 from tests.support.event_files import contract_of
+from trendlake.cep_core.events.local_times import zone_fault
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.time_formats import DIRECTIVES, TimeFormat, format_fault
+from trendlake.pipelines.errors import ContractErrors
 
 
 def declared(folder: Path, kind: str, **values: Any) -> Contract:

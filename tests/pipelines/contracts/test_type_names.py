@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type
 
-from pipelines.contracts.column_types import spark_name
+from trendlake.pipelines.contracts.column_types import spark_name
 
 PLAIN = [
     pa.bool_(),

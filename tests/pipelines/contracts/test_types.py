@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import Limit, Rule
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import Limit, Rule
 
 THERE = Rule("there", "not_null", ("kind",))
 KNOWN = Rule("known", "in_set", ("kind",), values=("A", "B"))

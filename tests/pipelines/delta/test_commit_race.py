@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.spark.local_disk import LOG_STORE
 from tests.conftest import CHAOS
 from tests.support.commit_race import race
+from trendlake.pipelines.spark.local_disk import LOG_STORE
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 ROUNDS = 500 if CHAOS else 150

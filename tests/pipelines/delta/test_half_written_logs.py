@@ -14,13 +14,13 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from pipelines.delta.local_log import folder_on_disk, opened
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.table_versions import newest
-from pipelines.delta.tables import exists, latest_version, read_at
-from pipelines.errors import LocalUnsupportedError
-from pipelines.spark.session import quiet
-from pipelines.storage_errors import storage_error
+from trendlake.pipelines.delta.local_log import folder_on_disk, opened
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.table_versions import newest
+from trendlake.pipelines.delta.tables import exists, latest_version, read_at
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.spark.session import quiet
+from trendlake.pipelines.storage_errors import storage_error
 
 pytestmark = pytest.mark.spark
 

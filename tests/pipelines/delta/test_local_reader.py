@@ -23,16 +23,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pipelines.delta import limits
-from pipelines.delta.commits import recent_commits
-from pipelines.delta.local_append import append_here, compact_here, compacting_alone
-from pipelines.delta.local_log import commit_info, folder_on_disk, logged_versions
-from pipelines.delta.local_reader import CHANGE, table_here
-from pipelines.delta.table_versions import TableVersion, newest, table_id
-from pipelines.delta.tables import FED, latest_version, read_at
-from pipelines.errors import LocalUnsupportedError
-from pipelines.spark.frames import frame_of
 from tests.conftest import CHAOS
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.delta.local_append import append_here, compact_here, compacting_alone
+from trendlake.pipelines.delta.local_log import commit_info, folder_on_disk, logged_versions
+from trendlake.pipelines.delta.local_reader import CHANGE, table_here
+from trendlake.pipelines.delta.table_versions import TableVersion, newest, table_id
+from trendlake.pipelines.delta.tables import FED, latest_version, read_at
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
 

@@ -16,12 +16,12 @@ import pytest
 from pyspark.sql import DataFrameWriter, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta import limits, local_commit
-from pipelines.delta.commits import known_commits
-from pipelines.delta.tables import read_at, with_retries
-from pipelines.quality import quarantine as q
-from pipelines.results.history import version_of
 from tests.pipelines.revision.test_local_rewrite import Lake, bag, row, table_of
+from trendlake.pipelines.delta import limits, local_commit
+from trendlake.pipelines.delta.commits import known_commits
+from trendlake.pipelines.delta.tables import read_at, with_retries
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.results.history import version_of
 
 pytestmark = pytest.mark.spark
 

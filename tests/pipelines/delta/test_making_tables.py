@@ -10,8 +10,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from pipelines.delta import tables
-from pipelines.results.publication import create_results
+from trendlake.pipelines.delta import tables
+from trendlake.pipelines.results.publication import create_results
 
 pytestmark = pytest.mark.spark
 

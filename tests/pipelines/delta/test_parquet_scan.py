@@ -16,21 +16,21 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from cep_core import compile_plan, load_pattern
-from pipelines.contracts.contract import Column, Contract
-from pipelines.delta.parquet_scan import Files
-from pipelines.delta.table_versions import table_id
-from pipelines.delta.tables import Warehouse, latest_version
-from pipelines.execute.shard_plan import Cut, likely
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.results.computation import computed, cut_and_stage
-from pipelines.results.source_events import files_of, read_events
-from pipelines.results.staging import read_staged
-from pipelines.runs.run import Run
-from pipelines.steps.compute import compute
 from tests.support.flights import Lake, flight
 from tests.support.worked_cases import CHECKED
+from trendlake.cep_core import compile_plan, load_pattern
+from trendlake.pipelines.contracts.contract import Column, Contract
+from trendlake.pipelines.delta.parquet_scan import Files
+from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.delta.tables import Warehouse, latest_version
+from trendlake.pipelines.execute.shard_plan import Cut, likely
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.results.computation import computed, cut_and_stage
+from trendlake.pipelines.results.source_events import files_of, read_events
+from trendlake.pipelines.results.staging import read_staged
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.compute import compute
 
 pytestmark = pytest.mark.spark
 

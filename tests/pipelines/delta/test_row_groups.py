@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.delta import row_groups
+from trendlake.pipelines.delta import row_groups
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)

@@ -12,9 +12,9 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta import table_versions
-from pipelines.delta.table_versions import commit_time, newest, table_id
-from pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.delta import table_versions
+from trendlake.pipelines.delta.table_versions import commit_time, newest, table_id
+from trendlake.pipelines.errors import LocalUnsupportedError
 
 pytestmark = pytest.mark.spark
 

@@ -10,20 +10,20 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.authoring.existing_table import adopt
-from pipelines.authoring.scaffold import Roles
-from pipelines.contracts.contract import load_contract
-from pipelines.delta.commits import recent_commits
-from pipelines.delta.maintain import tables
-from pipelines.delta.tables import exists, latest_version
-from pipelines.errors import NotOursError, SourceMissingError, SourceSchemaError
-from pipelines.ingest.replay import replay
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.runs.run import Run
-from pipelines.steps.check_source import check_source
-from pipelines.steps.revise import revise
 from tests.support.flights import Lake, all_steps, answers, flight, snowball, table
+from trendlake.pipelines.authoring.existing_table import adopt
+from trendlake.pipelines.authoring.scaffold import Roles
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.delta.maintain import tables
+from trendlake.pipelines.delta.tables import exists, latest_version
+from trendlake.pipelines.errors import NotOursError, SourceMissingError, SourceSchemaError
+from trendlake.pipelines.ingest.replay import replay
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

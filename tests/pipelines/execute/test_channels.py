@@ -13,24 +13,24 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from cep_core import TrendlakeError, load_pattern, run_plan
-from cep_core.events.windows import AGES, Windows
-from pipelines.contracts.contract import Column, Contract
-from pipelines.delta.tables import Warehouse
-from pipelines.errors import ShardTooLargeError
-from pipelines.execute.channel import Channel, Member, channels_of, joint, together
-from pipelines.execute.shard_plan import Cut
-from pipelines.project.paths import Project
-from pipelines.project.profile import Limits, Profile
-from pipelines.results.computation import Outcomes, stage_together
-from pipelines.results.source_events import needed
-from pipelines.results.staging import staged_here
-from pipelines.runs.run import Run
-from pipelines.spark.frames import frame_of
 from tests.random.batches import Batch, batches, shown
 from tests.random.profile import CI, examples, share
 from tests.support.case_batches import CASES, case_batches, faults, of_any_time, plans_of, table_of, windows_of
 from tests.support.worked_cases import ROLES
+from trendlake.cep_core import TrendlakeError, load_pattern, run_plan
+from trendlake.cep_core.events.windows import AGES, Windows
+from trendlake.pipelines.contracts.contract import Column, Contract
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.errors import ShardTooLargeError
+from trendlake.pipelines.execute.channel import Channel, Member, channels_of, joint, together
+from trendlake.pipelines.execute.shard_plan import Cut
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.results.computation import Outcomes, stage_together
+from trendlake.pipelines.results.source_events import needed
+from trendlake.pipelines.results.staging import staged_here
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.frames import frame_of
 
 BATCHES = int(os.environ.get("TRENDLAKE_BATCHES") or share(20))
 PATTERN = {"kind": "trends", "pattern": "A+", "return": {"n": "COUNT(*)"}, "within": "1 hour"}

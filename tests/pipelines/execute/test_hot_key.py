@@ -7,13 +7,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.trades import FALLING, run_of, write_trades
-from pipelines.execute.shard_assignment import place
-from pipelines.execute.shard_plan import Cut, likely
-from pipelines.project.paths import Project
-from pipelines.results.computation import computed
-from pipelines.results.source_events import read_events
 from tests.support.engines import differences, from_table
 from tests.support.worked_cases import CHECKED
+from trendlake.pipelines.execute.shard_assignment import place
+from trendlake.pipelines.execute.shard_plan import Cut, likely
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.results.computation import computed
+from trendlake.pipelines.results.source_events import read_events
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cep_core import compile_query
-from cep_core.events.codes import group_codes
-from cep_core.events.normalise import normalise
-from cep_core.events.schema import schema_of
-from cep_core.events.windows import Windows
-from cep_core.plan import AnyPlan
-from pipelines.execute import pack
-from pipelines.execute.hashing import row_hashes
-from pipelines.execute.pack import packer, unpacked
-from pipelines.execute.shard_assignment import place, time_shards
-from pipelines.execute.shard_plan import Cut, Part
+from trendlake.cep_core import compile_query
+from trendlake.cep_core.events.codes import group_codes
+from trendlake.cep_core.events.normalise import normalise
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.plan import AnyPlan
+from trendlake.pipelines.execute import pack
+from trendlake.pipelines.execute.hashing import row_hashes
+from trendlake.pipelines.execute.pack import packer, unpacked
+from trendlake.pipelines.execute.shard_assignment import place, time_shards
+from trendlake.pipelines.execute.shard_plan import Cut, Part
 
 pytestmark = pytest.mark.random
 

@@ -14,20 +14,20 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as sf
 
-from cep_core import run_plan
-from pipelines.errors import ShardTooLargeError
-from pipelines.execute.distribute import ROWS, choose, counted, distribute, folder_here
-from pipelines.execute.pack import packer, typed
-from pipelines.execute.shard_assignment import place
-from pipelines.execute.shard_plan import Cut, Part, likely
-from pipelines.execute.worker import kernel_of
-from pipelines.results.computation import computed
-from pipelines.results.source_events import read_events
-from pipelines.results.staging import read_staged
-from pipelines.runs.run import Run
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
 from tests.support.flights import Lake, flight, replace_limits
+from trendlake.cep_core import run_plan
+from trendlake.pipelines.errors import ShardTooLargeError
+from trendlake.pipelines.execute.distribute import ROWS, choose, counted, distribute, folder_here
+from trendlake.pipelines.execute.pack import packer, typed
+from trendlake.pipelines.execute.shard_assignment import place
+from trendlake.pipelines.execute.shard_plan import Cut, Part, likely
+from trendlake.pipelines.execute.worker import kernel_of
+from trendlake.pipelines.results.computation import computed
+from trendlake.pipelines.results.source_events import read_events
+from trendlake.pipelines.results.staging import read_staged
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
 
 pytestmark = pytest.mark.spark
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.airflow.home import AirflowHome
-from jobs.airflow.spark_settings import write_spark_settings
-from pipelines.project.paths import Project
-from pipelines.project.profile import SPARK_PROPERTIES, Profile, load_profile
-from pipelines.spark.jars import jars_folder
 from tests.conftest import ROOT
 from tests.support.cluster import standalone
 from tests.support.flights import Lake, all_steps, answers, flight
+from trendlake.jobs.airflow.home import AirflowHome
+from trendlake.jobs.airflow.spark_settings import write_spark_settings
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import SPARK_PROPERTIES, Profile, load_profile
+from trendlake.pipelines.spark.jars import jars_folder
 
 pytestmark = [pytest.mark.spark, pytest.mark.airflow, pytest.mark.slow]
 

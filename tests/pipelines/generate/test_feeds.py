@@ -6,11 +6,11 @@ from itertools import combinations
 
 from lxml import etree
 
-from cep_core import compile_query, run_plan
-from pipelines.contracts.contract import load_contract
-from pipelines.generate import START_US
-from pipelines.generate.feeds import feeds
 from tests.conftest import ROOT
+from trendlake.cep_core import compile_query, run_plan
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.generate import START_US
+from trendlake.pipelines.generate.feeds import feeds
 
 
 def test_the_example_over_its_stream() -> None:

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cep_core import run_plan
-from jobs.main import app
-from pipelines.contracts.contract import load_contract
-from pipelines.execute.shard_plan import Cut
-from pipelines.generate import START_US, STREAMS
-from pipelines.generate.load import Asked, deliveries
-from pipelines.ingest.deliver import feeds, ingest
-from pipelines.results.computation import computed
-from pipelines.results.source_events import read_events
-from pipelines.runs.record import find
 from tests.conftest import ROOT
 from tests.support.flights import Lake, all_steps, answers
+from trendlake.cep_core import run_plan
+from trendlake.jobs.main import app
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.execute.shard_plan import Cut
+from trendlake.pipelines.generate import START_US, STREAMS
+from trendlake.pipelines.generate.load import Asked, deliveries
+from trendlake.pipelines.ingest.deliver import feeds, ingest
+from trendlake.pipelines.results.computation import computed
+from trendlake.pipelines.results.source_events import read_events
+from trendlake.pipelines.runs.record import find
 
 
 @pytest.mark.spark

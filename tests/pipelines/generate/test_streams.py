@@ -11,16 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from cep_core.events.schema import family
-from jobs.actions.generate import stream_of
-from jobs.main import app
-from pipelines.authoring.validate import check_pattern
-from pipelines.contracts.contract import load_contract
-from pipelines.errors import BadNumberError, BadTimeError, ProjectError
-from pipelines.generate import START_US, STREAMS, Stream
-from pipelines.generate.load import deliveries
-from pipelines.project.paths import find_project
 from tests.conftest import ROOT
+from trendlake.cep_core.events.schema import family
+from trendlake.jobs.actions.generate import stream_of
+from trendlake.jobs.main import app
+from trendlake.pipelines.authoring.validate import check_pattern
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.errors import BadNumberError, BadTimeError, ProjectError
+from trendlake.pipelines.generate import START_US, STREAMS, Stream
+from trendlake.pipelines.generate.load import deliveries
+from trendlake.pipelines.project.paths import find_project
 
 runner = CliRunner()
 each = pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
@@ -187,7 +187,7 @@ def test_traffic_crawls_after_an_accident() -> None:
 @each
 def test_deliveries_are_the_stream_again(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     table = stream.build(1_001, 20.0, 1, START_US)
-    monkeypatch.setattr("pipelines.generate.load.DELIVERY", 300)
+    monkeypatch.setattr("trendlake.pipelines.generate.load.DELIVERY", 300)
     parts = list(deliveries(table))
     assert [part.num_rows for part in parts] == [300, 300, 300, 101]
     assert pa.concat_tables(parts).equals(table)

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from cep_core import compile_query, run_plan
-from cep_core.events.schema import schema_of
-from pipelines.generate.xml_queries import (
+from tests.reference.xml_join import answers
+from tests.support.xml_documents import rows_of
+from trendlake.cep_core import compile_query, run_plan
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.pipelines.generate.xml_queries import (
     SECOND,
     DocumentSchema,
     alike_documents,
@@ -21,8 +23,6 @@ from pipelines.generate.xml_queries import (
     three_levels,
     two_levels,
 )
-from tests.reference.xml_join import answers
-from tests.support.xml_documents import rows_of
 
 Row = dict[str, str]
 Groups = tuple[int, ...]

@@ -10,20 +10,20 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan, EventSchema, compile_plan, load_pattern
-from jobs.terminal.workspace import broken
-from pipelines.check import Check
-from pipelines.delta.tables import latest_version
-from pipelines.errors import ChecksFailedError
-from pipelines.history_checks.evaluate import Judged
-from pipelines.history_checks.read import cells, group_outcomes, missing_of
-from pipelines.report.read_run import read_run
-from pipelines.report.verdict import verdict
-from pipelines.runs.run import Run
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
 from tests.support.flights import Lake, all_steps, snowball
 from tests.support.signals import START_US, signals
+from trendlake.cep_core import AnyPlan, EventSchema, compile_plan, load_pattern
+from trendlake.jobs.terminal.workspace import broken
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.errors import ChecksFailedError
+from trendlake.pipelines.history_checks.evaluate import Judged
+from trendlake.pipelines.history_checks.read import cells, group_outcomes, missing_of
+from trendlake.pipelines.report.read_run import read_run
+from trendlake.pipelines.report.verdict import verdict
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 pytestmark = pytest.mark.spark
 

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import PatternErrors, compile_query, load_pattern
-from cep_core.patterns.expectations import ExpectationModel
-from pipelines.history_checks.evaluate import ZERO, Judged, Number, Row, judge, judged_of
-from pipelines.history_checks.read import OUTCOMES, judging, number
 from tests.cep_core.trends.test_errors import GOOD, SCHEMA, messages_of
+from trendlake.cep_core import PatternErrors, compile_query, load_pattern
+from trendlake.cep_core.patterns.expectations import ExpectationModel
+from trendlake.pipelines.history_checks.evaluate import ZERO, Judged, Number, Row, judge, judged_of
+from trendlake.pipelines.history_checks.read import OUTCOMES, judging, number
 
 AGES = Judged(((-1_000, 1_000),))
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cep_core.patterns.expectations import ExpectationModel
-from pipelines.history_checks.evaluate import ZERO, Judged, Number, Row, judge
 from tests.random.profile import examples
+from trendlake.cep_core.patterns.expectations import ExpectationModel
+from trendlake.pipelines.history_checks.evaluate import ZERO, Judged, Number, Row, judge
 
 pytestmark = pytest.mark.random
 

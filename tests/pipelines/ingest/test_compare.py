@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.errors import DeliveryError
-from pipelines.ingest.compare import compare, without_repeats
 from tests.random.floats import NANS
 from tests.random.profile import CI
+from trendlake.pipelines.errors import DeliveryError
+from trendlake.pipelines.ingest.compare import compare, without_repeats
 
 pytestmark = pytest.mark.random
 

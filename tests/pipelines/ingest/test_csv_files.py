@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.contracts.contract import Contract
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers import csv_file
-from pipelines.ingest.readers.csv_file import BLOCK, ROW
-from pipelines.ingest.readers.files import read_file
-from pipelines.ingest.readers.read_once import columns_of
 from tests.random.profile import examples
 from tests.reference import csv_rows
 from tests.support.event_files import contract_of
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers import csv_file
+from trendlake.pipelines.ingest.readers.csv_file import BLOCK, ROW
+from trendlake.pipelines.ingest.readers.files import read_file
+from trendlake.pipelines.ingest.readers.read_once import columns_of
 
 AT = "2026-01-05T00:00:00Z"
 COLUMNS = ("id", "at", "s", "v")

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pipelines.contracts.contract import load_contract
-from pipelines.delta import limits
-from pipelines.delta.commits import known_commits
-from pipelines.errors import SourceSchemaError
-from pipelines.ingest.deliver import ingest
-from pipelines.ingest.flights import SCHEMA, data_file, deliveries, read_flights
 from tests.support.flights import Lake, flight, table
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import known_commits
+from trendlake.pipelines.errors import SourceSchemaError
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.ingest.flights import SCHEMA, data_file, deliveries, read_flights
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ import pytest
 from pyarrow.parquet import ParquetFile
 from pyspark.sql import SparkSession
 
-from pipelines.delta import local_commit, row_groups
-from pipelines.delta.local_reader import table_here
-from pipelines.ingest import commits
 from tests.support.document_lake import DocumentLake
+from trendlake.pipelines.delta import local_commit, row_groups
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.ingest import commits
 
 pytestmark = pytest.mark.spark
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from pipelines.contracts.contract import Contract
-from pipelines.errors import ContractErrors, SourceFileError
-from pipelines.ingest.readers import json_lines, parquet_file, spool, unpacking
-from pipelines.ingest.readers.files import read_file
-from pipelines.ingest.readers.read_once import read_once
 from tests.support.event_files import TYPES, WHOLE, contract_of
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.errors import ContractErrors, SourceFileError
+from trendlake.pipelines.ingest.readers import json_lines, parquet_file, spool, unpacking
+from trendlake.pipelines.ingest.readers.files import read_file
+from trendlake.pipelines.ingest.readers.read_once import read_once
 
 AT = "2026-01-05T00:00:00Z"
 Read = Callable[..., Any]
@@ -385,7 +385,7 @@ def test_many_rows_lie_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     whole = read_file(path, contract)
     monkeypatch.setattr(spool, "IN_MEMORY", 1000)
     monkeypatch.setattr(spool.tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("pipelines.ingest.readers.csv_file.BLOCK", 100_000)
+    monkeypatch.setattr("trendlake.pipelines.ingest.readers.csv_file.BLOCK", 100_000)
     mapped = read_file(path, contract)
     assert mapped.equals(whole)
     assert mapped["v"].num_chunks > 5

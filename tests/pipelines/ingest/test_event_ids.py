@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.errors import ContractErrors, SourceFileError
-from pipelines.ingest.delete import keys_in
-from pipelines.ingest.readers.event_ids import event_ids
-from pipelines.ingest.readers.files import read_file
 from tests.random.profile import examples
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.errors import ContractErrors, SourceFileError
+from trendlake.pipelines.ingest.delete import keys_in
+from trendlake.pipelines.ingest.readers.event_ids import event_ids
+from trendlake.pipelines.ingest.readers.files import read_file
 
 FLIGHTS = "carrier,flight,hour\nUA,1545,01/01/2013 05:00\nA|A,7,01/01/2013 05:00\nA,,01/01/2013 05:00\n"
 IDS = [

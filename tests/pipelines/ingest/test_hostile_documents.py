@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from cep_core import evaluate
-from cep_core.documents.document import broken_rules
-from cep_core.events.schema import TIME_TYPE
-from pipelines.delta import limits
 from tests.random.fuzz_documents import CHUNK, QUERY, Judged, column, contract_in, judge, listening
 from tests.random.hostile_documents import hostile
 from tests.support.document_lake import DocumentLake
 from tests.support.flights import all_steps
+from trendlake.cep_core import evaluate
+from trendlake.cep_core.documents.document import broken_rules
+from trendlake.cep_core.events.schema import TIME_TYPE
+from trendlake.pipelines.delta import limits
 
 
 def test_hostile_documents(tmp_path: Path) -> None:

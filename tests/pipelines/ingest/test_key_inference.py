@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ingest.readers.key_inference import MOST_COLUMNS, Key, examine_key
-from pipelines.ingest.readers.read_once import read_once
 from tests.random.profile import examples
+from trendlake.pipelines.ingest.readers.key_inference import MOST_COLUMNS, Key, examine_key
+from trendlake.pipelines.ingest.readers.read_once import read_once
 
 NAMES = ("a", "b", "c", "d")
 CELLS = st.sampled_from(["", "0", "1", "2"])

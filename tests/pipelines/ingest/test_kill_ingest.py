@@ -19,12 +19,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.ingest.deliver import ingest
-from pipelines.ingest.open_rows import open_rows
-from pipelines.ingest.replay import newest
-from pipelines.runs.stage import Record
-from pipelines.steps.check_source import check_source
-from pipelines.steps.revise import revise
 from tests.support import delta_files
 from tests.support.flights import all_steps, renamed
 from tests.support.kills import RECORD, Hunt, at_random
@@ -32,6 +26,12 @@ from tests.support.recomputation import recomputed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, DAY_US, SCHEMA, START_US, signals
 from tests.support.victim import DELIVERY, INGEST, deliveries_of
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.ingest.open_rows import open_rows
+from trendlake.pipelines.ingest.replay import newest
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 

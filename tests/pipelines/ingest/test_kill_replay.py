@@ -20,10 +20,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.ingest.open_rows import open_rows
-from pipelines.ingest.replay import newest, read_repaired, replay
-from pipelines.steps.check_source import check_source
-from pipelines.steps.revise import revise
 from tests.support import delta_files
 from tests.support.flights import all_steps, renamed
 from tests.support.kills import RECORD, Hunt, Killer, at_random
@@ -31,6 +27,10 @@ from tests.support.recomputation import recomputed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import DAY_US, START_US, signals
 from tests.support.victim import REPLAY
+from trendlake.pipelines.ingest.open_rows import open_rows
+from trendlake.pipelines.ingest.replay import newest, read_repaired, replay
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 

@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipelines.ingest.look_at_open_rows import _by_spark, look
-from pipelines.ingest.open_rows import open_rows_here
-from pipelines.ingest.replay import newest
-from pipelines.ingest.row_ids import former_row_ids, row_id_column, row_ids
-from pipelines.steps.check_source import check_source
 from tests.random.profile import examples
 from tests.support.flights import Lake, flight, renamed
+from trendlake.pipelines.ingest.look_at_open_rows import _by_spark, look
+from trendlake.pipelines.ingest.open_rows import open_rows_here
+from trendlake.pipelines.ingest.replay import newest
+from trendlake.pipelines.ingest.row_ids import former_row_ids, row_id_column, row_ids
+from trendlake.pipelines.steps.check_source import check_source
 
 pytestmark = pytest.mark.spark
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipelines.authoring.scaffold import Roles
-from pipelines.authoring.source_file import TimeOptions, new_source_of_file
-from pipelines.errors import ProjectError
-from pipelines.ingest.readers import csv_file, json_lines
-from pipelines.ingest.readers.cells import Cells
-from pipelines.ingest.readers.files import open_file
-from pipelines.ingest.readers.read_once import read_once
-from pipelines.ingest.readers.unpacking import open_bytes
-from pipelines.project.paths import find_project
 from tests.support.own_source import output_of
+from trendlake.pipelines.authoring.scaffold import Roles
+from trendlake.pipelines.authoring.source_file import TimeOptions, new_source_of_file
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.ingest.readers import csv_file, json_lines
+from trendlake.pipelines.ingest.readers.cells import Cells
+from trendlake.pipelines.ingest.readers.files import open_file
+from trendlake.pipelines.ingest.readers.read_once import read_once
+from trendlake.pipelines.ingest.readers.unpacking import open_bytes
+from trendlake.pipelines.project.paths import find_project
 
 ROWS = 120_000
 """Some megabytes: several blocks, of which a reader of the header alone takes one buffer."""

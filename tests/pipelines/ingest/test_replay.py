@@ -11,17 +11,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from jobs.actions.quarantine import _write
-from pipelines.contracts.column_names import ID
-from pipelines.delta import limits
-from pipelines.delta.commits import read_log_anew
-from pipelines.errors import RepairError
-from pipelines.ingest.open_rows import open_rows
-from pipelines.ingest.replay import Replayed, newest, read_repaired, replay
-from pipelines.ingest.row_ids import former_row_ids
-from pipelines.steps.check_source import check_source
-from pipelines.steps.revise import revise
 from tests.support.flights import Lake, all_steps, answers, flight, renamed
+from trendlake.jobs.actions.quarantine import _write
+from trendlake.pipelines.contracts.column_names import ID
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import read_log_anew
+from trendlake.pipelines.errors import RepairError
+from trendlake.pipelines.ingest.open_rows import open_rows
+from trendlake.pipelines.ingest.replay import Replayed, newest, read_repaired, replay
+from trendlake.pipelines.ingest.row_ids import former_row_ids
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

@@ -12,17 +12,17 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta import local_commit
-from pipelines.delta.commits import known_commits
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.delta.tables import latest_version, read_at
-from pipelines.ingest import small_files
-from pipelines.ingest.deliver import ingest
-from pipelines.ingest.small_files import put_together
-from pipelines.steps.revise import revise
 from tests.support.document_lake import DocumentLake
 from tests.support.flights import Lake, all_steps, answers, flight, renamed, snowball, table
 from tests.support.reading import stored
+from trendlake.pipelines.delta import local_commit
+from trendlake.pipelines.delta.commits import known_commits
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.ingest import small_files
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.ingest.small_files import put_together
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

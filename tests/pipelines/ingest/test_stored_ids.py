@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import Contract
-from pipelines.delta.tables import Warehouse, latest_version
-from pipelines.errors import SourceSchemaError
-from pipelines.ingest.deliver import Taken, ingest
-from pipelines.ingest.readers.files import feed_of, read_file
-from pipelines.ingest.replay import read_repaired, replay
 from tests.pipelines.ingest.test_event_ids import FLIGHTS, contract_of
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.delta.tables import Warehouse, latest_version
+from trendlake.pipelines.errors import SourceSchemaError
+from trendlake.pipelines.ingest.deliver import Taken, ingest
+from trendlake.pipelines.ingest.readers.files import feed_of, read_file
+from trendlake.pipelines.ingest.replay import read_repaired, replay
 
 pytestmark = pytest.mark.spark
 

@@ -16,18 +16,18 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from pipelines.contracts.contract import Contract
-from pipelines.contracts.time_formats import TimeFormat, format_fault
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers import bad_values
-from pipelines.ingest.readers.cells import Cells, values_of
-from pipelines.ingest.readers.common_formats import COMMON, common_formats
-from pipelines.ingest.readers.csv_texts import write_csv
-from pipelines.ingest.readers.files import read_file
-from pipelines.ingest.readers.refusals import BadCellsError, Refusals
-from pipelines.ingest.readers.times import MOMENT, in_zone
 from tests.random.profile import examples
 from tests.support.event_files import contract_of
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.time_formats import TimeFormat, format_fault
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers import bad_values
+from trendlake.pipelines.ingest.readers.cells import Cells, values_of
+from trendlake.pipelines.ingest.readers.common_formats import COMMON, common_formats
+from trendlake.pipelines.ingest.readers.csv_texts import write_csv
+from trendlake.pipelines.ingest.readers.files import read_file
+from trendlake.pipelines.ingest.readers.refusals import BadCellsError, Refusals
+from trendlake.pipelines.ingest.readers.times import MOMENT, in_zone
 
 AT = "2026-01-05T00:00:00Z"
 US, NEW_YORK = "%m/%d/%Y %H:%M", "America/New_York"
@@ -400,11 +400,11 @@ def test_many_bad_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path.write_text("id,at,n,v\n" + good + bad)
     with pytest.raises(SourceFileError, match="2 values cannot be read\n"):
         read_file(path, contract)
-    monkeypatch.setattr("pipelines.ingest.readers.csv_file.BLOCK", 10_000)
+    monkeypatch.setattr("trendlake.pipelines.ingest.readers.csv_file.BLOCK", 10_000)
     path.write_text("id,at,n,v\n" + good * 1000 + bad * 1000)
     with pytest.raises(SourceFileError, match="2,000 values cannot be read; the first 5 are\n  line 2002, column n"):
         read_file(path, contract)
-    monkeypatch.setattr("pipelines.ingest.readers.files.COUNTED", 100)
+    monkeypatch.setattr("trendlake.pipelines.ingest.readers.files.COUNTED", 100)
     monkeypatch.setattr(bad_values, "COUNTED", 100)
     with pytest.raises(SourceFileError, match="more than 100 values cannot be read"):
         read_file(path, contract)
@@ -412,7 +412,7 @@ def test_many_bad_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_many_bad_values_of_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines are those of the file, in whichever block."""
-    monkeypatch.setattr("pipelines.ingest.readers.json_lines.ROWS", 2)
+    monkeypatch.setattr("trendlake.pipelines.ingest.readers.json_lines.ROWS", 2)
     path = tmp_path / "e.jsonl"
     row = {"id": "e", "at": AT}
     path.write_text("\n\n".join(json.dumps(row | {"v": v}) for v in (AT, "x", AT, AT, "y", 5)) + "\n")

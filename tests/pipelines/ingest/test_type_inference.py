@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.authoring.scaffold import Roles, new_source
-from pipelines.contracts.contract import load_contract
-from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.files import read_file
-from pipelines.ingest.readers.read_once import columns_of
-from pipelines.project.paths import Project
 from tests.random.profile import examples
+from trendlake.pipelines.authoring.scaffold import Roles, new_source
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.errors import SourceFileError
+from trendlake.pipelines.ingest.readers.files import read_file
+from trendlake.pipelines.ingest.readers.read_once import columns_of
+from trendlake.pipelines.project.paths import Project
 
 DOUBLE, TEXT, WHOLE = pa.float64(), pa.string(), pa.int64()
 

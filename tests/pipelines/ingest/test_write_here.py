@@ -15,17 +15,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.contracts.document_paths import DocumentPaths
-from pipelines.delta import limits
-from pipelines.delta.local_log import commit_actions
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import Warehouse, latest_version
-from pipelines.errors import LocalUnsupportedError
-from pipelines.ingest import delete, deliver, write_here
-from pipelines.ingest.delete import Selection, delete_rows
-from pipelines.ingest.deliver import Taken, ingest
 from tests.conftest import DRAWS, PART
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.contracts.document_paths import DocumentPaths
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_log import commit_actions
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import Warehouse, latest_version
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.ingest import delete, deliver, write_here
+from trendlake.pipelines.ingest.delete import Selection, delete_rows
+from trendlake.pipelines.ingest.deliver import Taken, ingest
 
 pytestmark = pytest.mark.spark
 

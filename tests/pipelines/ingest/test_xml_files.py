@@ -15,12 +15,12 @@ import pyarrow as pa
 import pytest
 from lxml import etree
 
-from cep_core.documents.document import TOO_LARGE, broken_rules
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.errors import ContractErrors, SourceFileError
-from pipelines.ingest.documents import DocumentFiles
-from pipelines.ingest.readers import xml_files, xml_stream
-from pipelines.ingest.readers.xml_files import read_documents
+from trendlake.cep_core.documents.document import TOO_LARGE, broken_rules
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.errors import ContractErrors, SourceFileError
+from trendlake.pipelines.ingest.documents import DocumentFiles
+from trendlake.pipelines.ingest.readers import xml_files, xml_stream
+from trendlake.pipelines.ingest.readers.xml_files import read_documents
 
 CONTRACT = """\
 apiVersion: v3.1.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.error_text import LENGTH, in_words
-from pipelines.errors import ToleranceError
+from trendlake.pipelines.error_text import LENGTH, in_words
+from trendlake.pipelines.errors import ToleranceError
 
 JAVA = (
     "An error occurred while calling o7.save.\n"

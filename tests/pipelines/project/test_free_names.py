@@ -10,24 +10,24 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
-from cep_core import load_pattern
-from cep_core.algebra.compile import model as algebra
-from cep_core.automaton.compile import model as automaton
-from cep_core.engine import compile_query
-from cep_core.errors import PatternErrors
-from cep_core.events.names import FEED_COLUMNS, MERGE_COLUMNS, OWN
-from cep_core.events.schema import EventSchema
-from cep_core.matches.compile import model as matches
-from cep_core.patterns import model as trends
-from pipelines.contracts.column_names import ADDED, OPEN, refuse_column_names
-from pipelines.contracts.contract import TYPE_COLUMN, load_contract
-from pipelines.delta.tables import Warehouse
-from pipelines.errors import ContractErrors, ProjectError, SourceFileError
-from pipelines.ingest.deliver import ingest
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.spark.on_demand import SessionOnDemand
 from tests.support.own_source import FALLING, output_of, start
+from trendlake.cep_core import load_pattern
+from trendlake.cep_core.algebra.compile import model as algebra
+from trendlake.cep_core.automaton.compile import model as automaton
+from trendlake.cep_core.engine import compile_query
+from trendlake.cep_core.errors import PatternErrors
+from trendlake.cep_core.events.names import FEED_COLUMNS, MERGE_COLUMNS, OWN
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.matches.compile import model as matches
+from trendlake.cep_core.patterns import model as trends
+from trendlake.pipelines.contracts.column_names import ADDED, OPEN, refuse_column_names
+from trendlake.pipelines.contracts.contract import TYPE_COLUMN, load_contract
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.errors import ContractErrors, ProjectError, SourceFileError
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.spark.on_demand import SessionOnDemand
 
 ROWS = "id,at,company,price\nt1,2026-01-05T09:00:00Z,A,10\nt2,2026-01-05T09:00:01Z,A,9.5\n"
 EVERYWHERE = (*FEED_COLUMNS, f"{OWN}net", f"{OWN}old_0", f"{OWN}there")

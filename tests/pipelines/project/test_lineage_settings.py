@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.airflow.home import AirflowHome
-from pipelines.check import Check
-from pipelines.errors import ProfileError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile, read_profile
-from pipelines.runs.lineage_events import assertions, named, parent_of
+from trendlake.jobs.airflow.home import AirflowHome
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.errors import ProfileError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile, read_profile
+from trendlake.pipelines.runs.lineage_events import assertions, named, parent_of
 
 FILE = "lineage:\n  transport: {type: file, log_file_path: told/events.ndjson}\n"
 HTTP = "lineage:\n  namespace: ours\n  transport: {type: http, url: 'https://lineage.example:5000'}\n"

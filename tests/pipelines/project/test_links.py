@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cep_core.errors import TrendlakeError
-from pipelines.authoring.pattern_tests import files_of_tests, run_tests
-from pipelines.authoring.validate import check_files
-from pipelines.project.paths import Project
 from tests.conftest import ROOT
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.authoring.pattern_tests import files_of_tests, run_tests
+from trendlake.pipelines.authoring.validate import check_files
+from trendlake.pipelines.project.paths import Project
 
 SECRET = "root:$6$not-for-analysts:19000:0:99999:7:::"
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from jobs.main import app
-from pipelines.authoring.pattern_tests import folder_of_tests
-from pipelines.project.paths import Project, files_of, find_project, odd_entries
-from pipelines.project.selection import Patterns
 from tests.support.odd_entries import MARK, hidden, make, odd, unreadable
 from tests.support.own_source import FALLING, output_of, start
+from trendlake.jobs.main import app
+from trendlake.pipelines.authoring.pattern_tests import folder_of_tests
+from trendlake.pipelines.project.paths import Project, files_of, find_project, odd_entries
+from trendlake.pipelines.project.selection import Patterns
 
 ROWS = "id,at,company,price\nt1,2026-01-05T09:00:00Z,A,10\nt2,2026-01-05T09:00:01Z,A,9.5\n"
 GOOD = FALLING.replace("name: falling", "name: good") + "tags: [wanted]\n"

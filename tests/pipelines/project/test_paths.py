@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.errors import ProjectError
-from pipelines.project.paths import find_project
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.project.paths import find_project
 
 
 def project_in(folder: Path) -> Path:

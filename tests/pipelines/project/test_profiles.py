@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.authoring.scaffold import note_source
-from pipelines.errors import ProfileError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile, load_profile, read_profile
 from tests.conftest import ROOT
+from trendlake.pipelines.authoring.scaffold import note_source
+from trendlake.pipelines.errors import ProfileError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile, load_profile, read_profile
 
 SHIPPED = sorted((ROOT / "conf" / "profiles").glob("*.yaml"))
 POD = "master: k8s://https://10.0.0.1:6443\nwarehouse: s3a://a/b\n"

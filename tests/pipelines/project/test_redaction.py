@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from jobs.terminal.outcome import guarded
-from pipelines import redaction
-from pipelines.errors import ProfileError
-from pipelines.project.profile import read_profile
-from pipelines.redaction import is_secret, keep_secret, redacted
 from tests.support.secrets_of_services import SECRETS
+from trendlake.jobs.terminal.outcome import guarded
+from trendlake.pipelines import redaction
+from trendlake.pipelines.errors import ProfileError
+from trendlake.pipelines.project.profile import read_profile
+from trendlake.pipelines.redaction import is_secret, keep_secret, redacted
 
 KEY = "wJalrXUtnFEMI/K7MDENG"
 PROFILE = f"""\

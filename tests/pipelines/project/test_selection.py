@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from cep_core import PatternErrors, load
-from cep_core.load import read_pattern
-from jobs.actions.revise import patterns_below
-from jobs.terminal.workspace import Place
-from pipelines.authoring import validate
-from pipelines.authoring.validate import check_files
-from pipelines.errors import CycleError, ProjectError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.project.selection import Patterns
+from trendlake.cep_core import PatternErrors, load
+from trendlake.cep_core.load import read_pattern
+from trendlake.jobs.actions.revise import patterns_below
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.authoring import validate
+from trendlake.pipelines.authoring.validate import check_files
+from trendlake.pipelines.errors import CycleError, ProjectError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.project.selection import Patterns
 
 FILES = {
     "fall": "kind: trends\nsource: trades\ntags: [daily, prices]\nowner: ops\nbatch: morning\n",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.errors import ProfileError, UnsafeStoreError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile, read_profile
-from pipelines.project.stores import refuse_airflow, refuse_unsafe_store
 from tests.conftest import ROOT
+from trendlake.pipelines.errors import ProfileError, UnsafeStoreError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile, read_profile
+from trendlake.pipelines.project.stores import refuse_airflow, refuse_unsafe_store
 
 PROJECT = Project(Path("/project"), Path("/state"))
 S3 = ("s3a://bucket/lake", "s3://bucket", "s3n://bucket/lake", "S3A://bucket/lake")

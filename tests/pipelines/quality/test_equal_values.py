@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.events.normalise import canonical
-from pipelines.ingest.compare import compare, without_repeats
-from pipelines.ingest.row_ids import row_id_column, row_ids
-from pipelines.quality.key_index import hashes_of
-from pipelines.results.spark_order import comparable
-from pipelines.revision.matching import summed
-from pipelines.revision.row_diff import differing
-from pipelines.revision.source_changes import NET
-from pipelines.rules.unique import exact_codes, sequence_ranks
-from pipelines.spark.frames import frame_of
 from tests.random.floats import float_arrays
 from tests.random.profile import examples
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.normalise import canonical
+from trendlake.pipelines.ingest.compare import compare, without_repeats
+from trendlake.pipelines.ingest.row_ids import row_id_column, row_ids
+from trendlake.pipelines.quality.key_index import hashes_of
+from trendlake.pipelines.results.spark_order import comparable
+from trendlake.pipelines.revision.matching import summed
+from trendlake.pipelines.revision.row_diff import differing
+from trendlake.pipelines.revision.source_changes import NET
+from trendlake.pipelines.rules.unique import exact_codes, sequence_ranks
+from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.random
 

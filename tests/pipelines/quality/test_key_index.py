@@ -13,14 +13,14 @@ from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.delta.local_reader import TableHere, table_here
-from pipelines.errors import LocalUnsupportedError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.quality import key_index
-from pipelines.quality.key_index import hashes_of, occurrences
-from pipelines.spark.on_demand import session_on_demand
 from tests.support.disks import full, small_disk
+from trendlake.pipelines.delta.local_reader import TableHere, table_here
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.quality import key_index
+from trendlake.pipelines.quality.key_index import hashes_of, occurrences
+from trendlake.pipelines.spark.on_demand import session_on_demand
 
 COLUMNS = ["id", "place"]
 KEYS = st.tuples(st.one_of(st.none(), st.text("ab", max_size=2)), st.integers(0, 3))

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from pipelines.delta import limits
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import exists, latest_version
-from pipelines.errors import LocalUnsupportedError, ToleranceError
-from pipelines.quality.local_check import judge_small
-from pipelines.results.source_events import SourceEvents
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.check_source import check_source
 from tests.conftest import CHAOS, DRAWS
 from tests.support.flights import Lake, flight
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import exists, latest_version
+from trendlake.pipelines.errors import LocalUnsupportedError, ToleranceError
+from trendlake.pipelines.quality.local_check import judge_small
+from trendlake.pipelines.results.source_events import SourceEvents
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.check_source import check_source
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.delta import limits
-from pipelines.delta.local_reader import table_here
-from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.local_check import Judged, judge_small
 from tests.support.document_lake import DocumentLake
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.quality.local_check import Judged, judge_small
 
 pytestmark = pytest.mark.spark
 

@@ -6,15 +6,15 @@ import shutil
 
 import pytest
 
-from jobs.actions.quarantine import _not_judged
-from pipelines.delta.commits import read_log_anew
-from pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
-from pipelines.results.source_events import read_events
-from pipelines.runs import judged_version as judgements
-from pipelines.runs.record import find
-from pipelines.runs.run import Run
-from pipelines.steps.check_source import check_source
 from tests.support.flights import Lake, flight, renamed
+from trendlake.jobs.actions.quarantine import _not_judged
+from trendlake.pipelines.delta.commits import read_log_anew
+from trendlake.pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
+from trendlake.pipelines.results.source_events import read_events
+from trendlake.pipelines.runs import judged_version as judgements
+from trendlake.pipelines.runs.record import find
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.check_source import check_source
 
 pytestmark = pytest.mark.spark
 

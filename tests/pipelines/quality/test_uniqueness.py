@@ -14,14 +14,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.contracts.rules import Rule
-from pipelines.quality import quarantine as q
-from pipelines.quality.uniqueness import BROKEN, counted_broken
-from pipelines.rules.great_expectations import judge
-from pipelines.rules.split import split
-from pipelines.rules.unique import EQUAL, OLDER
-from pipelines.spark.frames import frame_of
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.uniqueness import BROKEN, counted_broken
+from trendlake.pipelines.rules.great_expectations import judge
+from trendlake.pipelines.rules.split import split
+from trendlake.pipelines.rules.unique import EQUAL, OLDER
+from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
 

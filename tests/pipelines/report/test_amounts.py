@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.report.amounts import Amount, digits, percent, share, text
-from pipelines.report.tally import Tally
-from pipelines.report.words import duration, interval_label
+from trendlake.pipelines.report.amounts import Amount, digits, percent, share, text
+from trendlake.pipelines.report.tally import Tally
+from trendlake.pipelines.report.words import duration, interval_label
 
 JANUARY = datetime(2013, 1, 1, tzinfo=UTC)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core.events.windows import moment as moment_at
-from pipelines.error_text import plural, several
-from pipelines.report.bins import (
+from trendlake.cep_core.events.windows import moment as moment_at
+from trendlake.pipelines.error_text import plural, several
+from trendlake.pipelines.report.bins import (
     LENGTHS,
     MONDAY_MICROS,
     MOST_UNITS,
@@ -21,8 +21,8 @@ from pipelines.report.bins import (
     shared_point,
     unit_of,
 )
-from pipelines.report.facts import Window
-from pipelines.report.words import extent_label, moments_label
+from trendlake.pipelines.report.facts import Window
+from trendlake.pipelines.report.words import extent_label, moments_label
 
 MOMENTS = st.datetimes(timezones=st.just(UTC))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

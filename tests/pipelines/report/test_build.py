@@ -17,21 +17,21 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
-from pipelines.delta import limits
-from pipelines.delta.tables import Warehouse
-from pipelines.report.amounts import Amount
-from pipelines.report.build import build_report, read_facts
-from pipelines.report.errors import RunNotFoundError
-from pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
-from pipelines.report.read_pattern import read_pattern
-from pipelines.report.read_quarantine import REASONS_SHOWN, SAMPLES_SHOWN, TEXT_LIMIT, read_quarantine
-from pipelines.report.read_run import read_run
-from pipelines.report.read_windows import read_results
-from pipelines.runs.record import recorded
-from pipelines.runs.stage import Record
-from pipelines.spark.frames import frame_of
 from tests.reference.page_numbers import in_order, reasons_of
 from tests.support.flights import Lake
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.build import build_report, read_facts
+from trendlake.pipelines.report.errors import RunNotFoundError
+from trendlake.pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
+from trendlake.pipelines.report.read_pattern import read_pattern
+from trendlake.pipelines.report.read_quarantine import REASONS_SHOWN, SAMPLES_SHOWN, TEXT_LIMIT, read_quarantine
+from trendlake.pipelines.report.read_run import read_run
+from trendlake.pipelines.report.read_windows import read_results
+from trendlake.pipelines.runs.record import recorded
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
 

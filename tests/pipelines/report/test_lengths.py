@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from cep_core import AnyPlan, EventSchema, compile_query
-from jobs.terminal.printing import table_of
-from pipelines.report.amounts import Amount
-from pipelines.report.facts import RowResult, Window
-from pipelines.report.read_windows import with_lengths
-from pipelines.report.words import length
-from pipelines.site.read_changes import cell
+from trendlake.cep_core import AnyPlan, EventSchema, compile_query
+from trendlake.jobs.terminal.printing import table_of
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.facts import RowResult, Window
+from trendlake.pipelines.report.read_windows import with_lengths
+from trendlake.pipelines.report.words import length
+from trendlake.pipelines.site.read_changes import cell
 
 SCHEMA = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string", "n": "bigint"})
 LASTED = 10_140_000_000

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from cep_core import EventSchema, compile_query, draw
-from pipelines.report.amounts import Amount
-from pipelines.report.build import write_report
-from pipelines.report.facts import (
+from trendlake.cep_core import EventSchema, compile_query, draw
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.build import write_report
+from trendlake.pipelines.report.facts import (
     CheckFacts,
     GroupKey,
     Measure,
@@ -30,13 +30,13 @@ from pipelines.report.facts import (
     StageFacts,
     Window,
 )
-from pipelines.report.palette import DARK, LIGHT
-from pipelines.report.read_pattern import read_pattern
-from pipelines.report.render import render
-from pipelines.report.summary import Columns, result_row, summarise
-from pipelines.report.verdict import outcome
-from pipelines.report.view import page
-from pipelines.report.yaml_lines import yaml_lines
+from trendlake.pipelines.report.palette import DARK, LIGHT
+from trendlake.pipelines.report.read_pattern import read_pattern
+from trendlake.pipelines.report.render import render
+from trendlake.pipelines.report.summary import Columns, result_row, summarise
+from trendlake.pipelines.report.verdict import outcome
+from trendlake.pipelines.report.view import page
+from trendlake.pipelines.report.yaml_lines import yaml_lines
 
 DAY = datetime(2013, 2, 3, tzinfo=UTC)
 MOODS = {"accent", "good", "warn", "bad"}

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema.exceptions import ValidationError
 
-from pipelines.report.amounts import Amount
-from pipelines.report.chart import NARROW, WIDE, _spec, png, svg
-from pipelines.report.facts import Measure, ResultFacts, Window
-from pipelines.report.picture import picture
-from pipelines.report.summary import MOST_POINTS, Columns, ResultRow, result_row, summarise
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.chart import NARROW, WIDE, _spec, png, svg
+from trendlake.pipelines.report.facts import Measure, ResultFacts, Window
+from trendlake.pipelines.report.picture import picture
+from trendlake.pipelines.report.summary import MOST_POINTS, Columns, ResultRow, result_row, summarise
 
 JANUARY = datetime(2013, 1, 1, tzinfo=UTC)
 COUNT = Columns(("carrier",), ("trends",), Measure("trends", True))

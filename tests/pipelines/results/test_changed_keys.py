@@ -10,15 +10,15 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta import limits
-from pipelines.delta.tables import latest_version, read_at
-from pipelines.results.coverage import spans
-from pipelines.results.ledger import read_ledger
-from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import KEYS
 from tests.support.signals import DAY_US, START_US, Signals, signals
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.results.coverage import spans
+from trendlake.pipelines.results.ledger import read_ledger
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

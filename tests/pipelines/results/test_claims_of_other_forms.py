@@ -9,12 +9,12 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from cep_core import AnyPlan, EventSchema
-from cep_core.events.windows import Windows
-from pipelines.results.coverage import Claim, claim_of, claimed_windows, covered, grid_of, spans, windows_of
-from pipelines.results.notes import Note
-from pipelines.results.owned_rows import INTERVALS, OwnedRows
 from tests.pipelines.results.test_coverage import QUERIES, compiled
+from trendlake.cep_core import AnyPlan, EventSchema
+from trendlake.cep_core.events.windows import Windows
+from trendlake.pipelines.results.coverage import Claim, claim_of, claimed_windows, covered, grid_of, spans, windows_of
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.owned_rows import INTERVALS, OwnedRows
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR

@@ -10,30 +10,30 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
-from cep_core import run_plan
-from cep_core.trends.compile.plan import Plan
-from jobs.actions import backfill
-from jobs.terminal.workspace import Place
-from pipelines.delta import limits
-from pipelines.errors import StepOrderError
-from pipelines.project.profile import Profile
-from pipelines.results.notes import Work
-from pipelines.revision import local
-from pipelines.runs import code_versions
-from pipelines.runs.code_versions import Correction
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps import publish as publishing
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.publish import publish
-from pipelines.steps.revise import revise
 from tests.pipelines.revision.test_unique_rows import row
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import Signals, signals
+from trendlake.cep_core import run_plan
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.jobs.actions import backfill
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.results.notes import Work
+from trendlake.pipelines.revision import local
+from trendlake.pipelines.runs import code_versions
+from trendlake.pipelines.runs.code_versions import Correction
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps import publish as publishing
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.steps.publish import publish
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core import AnyPlan, EventSchema, compile_query
-from pipelines.results.coverage import Alteration, Claim, covered, slice_of, spans, windows_of
-from pipelines.results.windows import fewer, united
 from tests.random.profile import CI
+from trendlake.cep_core import AnyPlan, EventSchema, compile_query
+from trendlake.pipelines.results.coverage import Alteration, Claim, covered, slice_of, spans, windows_of
+from trendlake.pipelines.results.windows import fewer, united
 
 SCHEMA = EventSchema(
     columns={"event_id": "string", "event_time": "timestamp", "event_type": "string", "place": "string"},

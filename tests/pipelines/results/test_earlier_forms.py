@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from cep_core.trends.compile.plan import Plan
-from jobs.actions import backfill
-from jobs.terminal.workspace import Place
-from pipelines.errors import LocalUnsupportedError
-from pipelines.project.profile import Profile
-from pipelines.results.owned_rows import Place as RowsAt
-from pipelines.results.publication import Publication, equal, in_columns, quoted_values
-from pipelines.runs.code_versions import versions_of
-from pipelines.steps import publish as publishing
-from pipelines.steps.revise import revise
 from tests.pipelines.results.test_changed_keys import events
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
 from tests.support.signal_patterns import KEYS
 from tests.support.signals import Signals, signals
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.jobs.actions import backfill
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.results.owned_rows import Place as RowsAt
+from trendlake.pipelines.results.publication import Publication, equal, in_columns, quoted_values
+from trendlake.pipelines.runs.code_versions import versions_of
+from trendlake.pipelines.steps import publish as publishing
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

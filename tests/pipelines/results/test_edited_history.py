@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.actions.history import print_diff
-from jobs.terminal.json_output import json_text
-from pipelines.delta.tables import read_at
-from pipelines.results import history
-from pipelines.results.history import ADDED, RETRACTED
-from pipelines.results.provenance import PROVENANCE
-from pipelines.runs.run import Run
-from pipelines.site import read_changes
-from pipelines.steps.revise import revise
 from tests.pipelines.results.test_changed_keys import DAYS, events
 from tests.support.flights import all_steps, renamed
 from tests.support.signal_patterns import KEYS
 from tests.support.signals import DAY_US, START_US, Signals, signals
+from trendlake.jobs.actions.history import print_diff
+from trendlake.jobs.terminal.json_output import json_text
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.results import history
+from trendlake.pipelines.results.history import ADDED, RETRACTED
+from trendlake.pipelines.results.provenance import PROVENANCE
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.site import read_changes
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

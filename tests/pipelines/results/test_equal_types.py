@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cep_core.events.schema import COUNT_TYPE, TIME_TYPE
-from pipelines.results.types import other_types
+from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE
+from trendlake.pipelines.results.types import other_types
 
 TYPES = {
     "tinyint": pa.int8(),

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cep_core.sharing.family import FamilyPlan
-from jobs.actions.backfill import run_backfill
-from jobs.terminal.workspace import Place
-from pipelines.delta.tables import latest_version, read_at
-from pipelines.results.read import Selection, group_values, read_rows
-from pipelines.runs.run import Run, prepare
-from pipelines.runs.stage import Record
-from pipelines.steps.batch import Member, run_batch
-from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_changes import change
 from tests.support.signals import DAY_US, IN_WORKERS, Signals, signals, tidy_batch
+from trendlake.cep_core.sharing.family import FamilyPlan
+from trendlake.jobs.actions.backfill import run_backfill
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.results.read import Selection, group_values, read_rows
+from trendlake.pipelines.runs.run import Run, prepare
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.batch import Member, run_batch
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

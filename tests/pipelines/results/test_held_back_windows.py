@@ -8,13 +8,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta import limits
-from pipelines.steps.revise import revise
 from tests.pipelines.results.test_changed_keys import DAYS, events
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
 from tests.support.signal_patterns import KEYS
 from tests.support.signals import DAY_US, START_US, signals
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from cep_core import EventSchema
-from pipelines.results.owned_rows import OwnedRows
 from tests.pipelines.results.test_coverage import QUERIES, SCHEMA, compiled
+from trendlake.cep_core import EventSchema
+from trendlake.pipelines.results.owned_rows import OwnedRows
 
 DAY = 86_400_000_000
 TIMES = pa.timestamp("us", "UTC")

@@ -15,22 +15,22 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.terminal.json_output import json_text
-from pipelines.delta import limits
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import latest_version
-from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
-from pipelines.results import history, read
-from pipelines.results.read import Rows, Selection, group_values
-from pipelines.runs.record import newest_records
-from pipelines.runs.run import Run
-from pipelines.site import read_changes
-from pipelines.steps.revise import revise
 from tests.conftest import CHAOS
 from tests.support.flights import all_steps, renamed
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import DAY_US, START_US, Signals, signals, tidy_batch
+from trendlake.jobs.terminal.json_output import json_text
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
+from trendlake.pipelines.results import history, read
+from trendlake.pipelines.results.read import Rows, Selection, group_values
+from trendlake.pipelines.runs.record import newest_records
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.site import read_changes
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 
@@ -142,7 +142,7 @@ def test_records(published: tuple[Signals, Run], monkeypatch: pytest.MonkeyPatch
     def refuse(*_: Any) -> Any:
         raise LocalUnsupportedError("as if it lay elsewhere")
 
-    monkeypatch.setattr("pipelines.runs.record.table_here", refuse)
+    monkeypatch.setattr("trendlake.pipelines.runs.record.table_here", refuse)
     by_spark = newest_records(lake.spark, lake.warehouse, "watched", 100)
     assert plain(local) == plain(by_spark)
     assert local is not None

@@ -9,11 +9,11 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from pipelines.delta.tables import Warehouse
-from pipelines.errors import NotWritableError
-from pipelines.results.reset import reset
-from pipelines.storage_errors import storage_error
 from tests.support.disks import read_only, small_disk
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.errors import NotWritableError
+from trendlake.pipelines.results.reset import reset
+from trendlake.pipelines.storage_errors import storage_error
 
 pytestmark = pytest.mark.spark
 

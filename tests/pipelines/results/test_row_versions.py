@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.results.coverage import claim_of, slice_of
-from pipelines.results.notes import Note
-from pipelines.results.row_versions import RowVersions, painted, row_versions, stale_rows, work_of_run
-from pipelines.results.windows import Stretch
-from pipelines.revision.affected import Affected, work_of_revision
-from pipelines.runs import code_versions as v
-from pipelines.runs.code_versions import UNKNOWN, Correction, corrections_of
 from tests.pipelines.results.test_coverage import plan, windows
 from tests.random.profile import CI
+from trendlake.pipelines.results.coverage import claim_of, slice_of
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.row_versions import RowVersions, painted, row_versions, stale_rows, work_of_run
+from trendlake.pipelines.results.windows import Stretch
+from trendlake.pipelines.revision.affected import Affected, work_of_revision
+from trendlake.pipelines.runs import code_versions as v
+from trendlake.pipelines.runs.code_versions import UNKNOWN, Correction, corrections_of
 
 GROUPS = ("n", "s")
 STEPS = st.lists(

@@ -10,19 +10,19 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.delta.tables import on_disk
-from pipelines.execute.channel import Channel, Member
-from pipelines.execute.distribute import distribute
-from pipelines.execute.shard_plan import Cut
-from pipelines.execute.worker import Work, answers_of
-from pipelines.project.paths import Project
-from pipelines.results.computation import computed
-from pipelines.results.source_events import read_events
-from pipelines.results.staging import HIDDEN, Staged, leave_staged, read_staged, write_staged
-from pipelines.runs.run import Run
 from tests.support.cases import Case, load
 from tests.support.engines import to_table
 from tests.support.worked_cases import CHECKED, PROFILE, run_of, source_of
+from trendlake.pipelines.delta.tables import on_disk
+from trendlake.pipelines.execute.channel import Channel, Member
+from trendlake.pipelines.execute.distribute import distribute
+from trendlake.pipelines.execute.shard_plan import Cut
+from trendlake.pipelines.execute.worker import Work, answers_of
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.results.computation import computed
+from trendlake.pipelines.results.source_events import read_events
+from trendlake.pipelines.results.staging import HIDDEN, Staged, leave_staged, read_staged, write_staged
+from trendlake.pipelines.runs.run import Run
 
 pytestmark = pytest.mark.spark
 

@@ -10,11 +10,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import load_contract
-from pipelines.errors import ContractErrors
-from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.signals import CONTRACT, IN_DRIVER, IN_WORKERS, START_US, Signals, signals
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.errors import ContractErrors
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

@@ -10,23 +10,23 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from jobs.actions import reset as resetting
-from jobs.main import app
-from jobs.terminal.workspace import Place
-from pipelines.delta import limits
-from pipelines.delta.tables import exists, latest_version
-from pipelines.errors import ResultsTypeError, StepOrderError
-from pipelines.project.profile import Profile
-from pipelines.results import reset
-from pipelines.results.ledger import read_ledger
-from pipelines.runs.record import newest_records
-from pipelines.runs.run import Run
-from pipelines.steps import check_source, publish, revise
 from tests.pipelines.revision.test_unique_rows import row
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import Signals, signals
+from trendlake.jobs.actions import reset as resetting
+from trendlake.jobs.main import app
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import exists, latest_version
+from trendlake.pipelines.errors import ResultsTypeError, StepOrderError
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.results import reset
+from trendlake.pipelines.results.ledger import read_ledger
+from trendlake.pipelines.runs.record import newest_records
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps import check_source, publish, revise
 
 pytestmark = pytest.mark.spark
 

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.results.ledger import Ledger
-from pipelines.results.notes import Note
-from pipelines.results.reuse import changed
-from pipelines.results.row_versions import RowVersions
-from pipelines.results.windows import Pieces
-from pipelines.runs.code_versions import UNKNOWN
 from tests.random.profile import examples
 from tests.reference import windows_left_alone as slow
+from trendlake.pipelines.results.ledger import Ledger
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.reuse import changed
+from trendlake.pipelines.results.row_versions import RowVersions
+from trendlake.pipelines.results.windows import Pieces
+from trendlake.pipelines.runs.code_versions import UNKNOWN
 
 pytestmark = pytest.mark.random
 

@@ -10,19 +10,19 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from cep_core.xml_join.run import partners
-from pipelines.delta import limits
-from pipelines.errors import LocalUnsupportedError
-from pipelines.results.provenance import PROVENANCE
-from pipelines.revision import local
-from pipelines.revision.local import LocalRevision, local_revision
-from pipelines.revision.scope import task_of
-from pipelines.runs.run import Run
-from pipelines.steps.revise import Shared, revise
 from tests.random.xml_joins import NAMESPACES, elements, queries
 from tests.support.document_lake import DocumentLake
 from tests.support.flights import all_steps, renamed
 from tests.support.xml_documents import engine
+from trendlake.cep_core.xml_join.run import partners
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.results.provenance import PROVENANCE
+from trendlake.pipelines.revision import local
+from trendlake.pipelines.revision.local import LocalRevision, local_revision
+from trendlake.pipelines.revision.scope import task_of
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.revise import Shared, revise
 
 pytestmark = pytest.mark.spark
 

@@ -14,14 +14,6 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.errors import StepOrderError
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.publish import publish
-from pipelines.steps.revise import revise
 from tests.conftest import DRAWS, PART
 from tests.random.profile import CI
 from tests.support.flights import all_steps, renamed
@@ -31,6 +23,14 @@ from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import EDITS, PATTERNS
 from tests.support.signals import Signals, batch, signals, tidy_batch
+from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.steps.publish import publish
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.column_names import REASONS
-from pipelines.delta.tables import read_at
-from pipelines.errors import LocalUnsupportedError
-from pipelines.quality import quarantine as q
-from pipelines.quality.quarantine_counts import broken_of
-from pipelines.revision.change_feed import Changes, changes
-from pipelines.revision.local_changes import local_changes
-from pipelines.revision.scope import Task
-from pipelines.revision.source_changes import NET
-from pipelines.steps.revise import revise
 from tests.conftest import DRAWS, PART
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import START_US, Signals, batch, signals, tidy_batch
+from trendlake.pipelines.contracts.column_names import REASONS
+from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.quarantine_counts import broken_of
+from trendlake.pipelines.revision.change_feed import Changes, changes
+from trendlake.pipelines.revision.local_changes import local_changes
+from trendlake.pipelines.revision.scope import Task
+from trendlake.pipelines.revision.source_changes import NET
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 

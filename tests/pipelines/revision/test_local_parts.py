@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core.events.windows import Windows
-from pipelines.delta.local_reader import CHANGE
-from pipelines.errors import LocalUnsupportedError
-from pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
-from pipelines.revision.difference import WAS
-from pipelines.revision.local import touched
-from pipelines.revision.local_changes import NET, net_changes
-from pipelines.revision.row_diff import differing
 from tests.random.profile import CI
+from trendlake.cep_core.events.windows import Windows
+from trendlake.pipelines.delta.local_reader import CHANGE
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
+from trendlake.pipelines.revision.difference import WAS
+from trendlake.pipelines.revision.local import touched
+from trendlake.pipelines.revision.local_changes import NET, net_changes
+from trendlake.pipelines.revision.row_diff import differing
 
 pytestmark = pytest.mark.random
 

@@ -21,20 +21,20 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta import limits, local_commit
-from pipelines.delta.commits import Commit
-from pipelines.delta.local_log import commit_actions
-from pipelines.delta.local_reader import CHANGE, TableHere, table_here
-from pipelines.delta.tables import CONFLICTS, FED, latest_version, read_at
-from pipelines.results.notes import Note
-from pipelines.results.provenance import identity
-from pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
-from pipelines.revision import local_rewrite
-from pipelines.revision.local_rewrite import Published, Rewrite
-from pipelines.revision.row_diff import Differing, differing
 from tests.random.profile import CI
 from tests.support import plain_writer
 from tests.support.empty_tables import copied
+from trendlake.pipelines.delta import limits, local_commit
+from trendlake.pipelines.delta.commits import Commit
+from trendlake.pipelines.delta.local_log import commit_actions
+from trendlake.pipelines.delta.local_reader import CHANGE, TableHere, table_here
+from trendlake.pipelines.delta.tables import CONFLICTS, FED, latest_version, read_at
+from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.provenance import identity
+from trendlake.pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
+from trendlake.pipelines.revision import local_rewrite
+from trendlake.pipelines.revision.local_rewrite import Published, Rewrite
+from trendlake.pipelines.revision.row_diff import Differing, differing
 
 SCHEMA = pa.schema(
     {

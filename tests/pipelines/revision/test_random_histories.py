@@ -18,12 +18,6 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipelines.delta import limits
-from pipelines.delta.tables import latest_version
-from pipelines.errors import StepOrderError
-from pipelines.revision import local_rewrite
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
 from tests.conftest import CHAOS, DRAWS, PART
 from tests.random.profile import CI
 from tests.support.flights import all_steps, renamed
@@ -43,6 +37,12 @@ from tests.support.signals import (
     signals,
     tidy_batch,
 )
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.revision import local_rewrite
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
 

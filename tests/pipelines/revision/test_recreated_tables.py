@@ -15,23 +15,23 @@ from delta.tables import DeltaTable
 from deltalake import DeltaTable as DeltaRsTable
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan
-from pipelines.delta.commits import read_log_anew
-from pipelines.delta.tables import latest_version
-from pipelines.results.coverage import spans
-from pipelines.results.ledger import read_ledger
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.site.cards import freshness_words
-from pipelines.site.freshness import read_freshness, read_source
-from pipelines.steps.backfill import Chunk, backfill
-from pipelines.steps.revise import revise
 from tests.conftest import CHAOS
 from tests.pipelines.steps.test_stage_records import PLAIN, events
 from tests.support import plain_writer
 from tests.support.flights import all_steps, renamed
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signals import START_US, Signals, signals
+from trendlake.cep_core import AnyPlan
+from trendlake.pipelines.delta.commits import read_log_anew
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.results.coverage import spans
+from trendlake.pipelines.results.ledger import read_ledger
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.site.cards import freshness_words
+from trendlake.pipelines.site.freshness import read_freshness, read_source
+from trendlake.pipelines.steps.backfill import Chunk, backfill
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

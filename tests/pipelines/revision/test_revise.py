@@ -14,19 +14,19 @@ import pytest
 from delta.tables import DeltaTable
 from deltalake import DeltaTable as DeltaRsTable
 
-from jobs.actions.history import print_diff, print_history
-from jobs.terminal.json_output import json_text
-from jobs.terminal.printing import console
-from jobs.terminal.times import micros_of
-from pipelines.delta.commits import recent_commits
-from pipelines.delta.maintain import clear_staging, maintain, tables
-from pipelines.delta.tables import latest_version, read_at
-from pipelines.errors import BadNumberError, BadTimeError, StepOrderError
-from pipelines.results.history import between, reasons, values, version_of
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.revise import revise
 from tests.support.flights import Lake, all_steps, flight, renamed
+from trendlake.jobs.actions.history import print_diff, print_history
+from trendlake.jobs.terminal.json_output import json_text
+from trendlake.jobs.terminal.printing import console
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.delta.maintain import clear_staging, maintain, tables
+from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.errors import BadNumberError, BadTimeError, StepOrderError
+from trendlake.pipelines.results.history import between, reasons, values, version_of
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

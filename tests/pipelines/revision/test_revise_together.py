@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from pipelines.delta import limits
-from pipelines.delta.local_reader import TableHere
-from pipelines.delta.tables import latest_version
-from pipelines.revision import spark
-from pipelines.runs.record import find
-from pipelines.runs.run import Run
-from pipelines.steps.batch import Member, run_batch
-from pipelines.steps.revise import revise, revise_together
 from tests.support.flights import Lake, all_steps, flight, renamed
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.local_reader import TableHere
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.revision import spark
+from trendlake.pipelines.runs.record import find
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.batch import Member, run_batch
+from trendlake.pipelines.steps.revise import revise, revise_together
 
 pytestmark = pytest.mark.spark
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.delta import limits
-from pipelines.steps.revise import revise
 from tests.reference.xml_join import answers
 from tests.support.document_lake import DocumentLake
 from tests.support.flights import all_steps, renamed
 from tests.support.xml_documents import engine
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

@@ -15,12 +15,12 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.steps.revise import revise
 from tests.conftest import ROOT, SETTINGS
 from tests.support import plain_writer
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
 from tests.support.signals import CONTRACT, DAY_US, START_US, Signals, signals
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 
@@ -59,11 +59,11 @@ def contract(more: str = "") -> str:
 FRESH = """\
 import json, sys
 from pathlib import Path
-from pipelines.project.profile import Profile
-from pipelines.project.paths import Project
-from pipelines.spark.session import start_session
-from pipelines.steps.revise import revise
-from pipelines.runs.run import prepare
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.spark.session import start_session
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.runs.run import prepare
 
 folder, settings = Path(sys.argv[1]), json.loads(sys.argv[2])
 project, profile = Project(folder, folder / "state"), Profile(master="local[2]", spark=settings)

@@ -15,17 +15,17 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.rules import Rule
-from pipelines.quality import scan as scans
-from pipelines.quality.quarantine import repeated
-from pipelines.runs.run import Run
-from pipelines.steps.revise import revise
 from tests.pipelines.revision.test_random_histories import HISTORIES
 from tests.random.profile import CI
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import DAY_US, START_US, Signals, signals
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.quality import scan as scans
+from trendlake.pipelines.quality.quarantine import repeated
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -12,16 +12,16 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from cep_core.errors import TrendlakeError
-from jobs.terminal.times import micros_of
-from pipelines.delta.commits import read_log_anew
-from pipelines.delta.tables import latest_version
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.runs.run import Run, prepare
-from pipelines.steps.revise import revise
 from tests.support.flights import Lake, all_steps, flight
 from tests.support.lineage_events import LINEAGE, events, version
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.pipelines.delta.commits import read_log_anew
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.runs.run import Run, prepare
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

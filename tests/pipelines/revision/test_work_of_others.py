@@ -13,14 +13,14 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta import limits
-from pipelines.runs.stage import Record
-from pipelines.steps.revise import revise
 from tests.pipelines.revision.test_unique_rows import row
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import Signals, signals, tidy_batch
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.contracts.row_conditions import parse_row_condition
-from pipelines.contracts.rules import Rule
-from pipelines.rules.keep import keep
 from tests.random.profile import examples
+from trendlake.pipelines.contracts.row_conditions import parse_row_condition
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.rules.keep import keep
 
 ENOUGH = Context(prec=400)
 TYPES = {

@@ -11,12 +11,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.contracts.rules import Limit
-from pipelines.quality.quarantine import BROKEN, annotate, bad_rows, good_rows, is_good, keeping
-from pipelines.quality.scan import scan, sharing
-from pipelines.rules import great_expectations
-from pipelines.rules.great_expectations import (
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.contracts.rules import Limit
+from trendlake.pipelines.quality.quarantine import BROKEN, annotate, bad_rows, good_rows, is_good, keeping
+from trendlake.pipelines.quality.scan import scan, sharing
+from trendlake.pipelines.rules import great_expectations
+from trendlake.pipelines.rules.great_expectations import (
     judge,
     judge_truth_values,
     judge_truth_values_of,

@@ -11,16 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cep_core import compile_plan, load_pattern
-from cep_core.errors import TextError
-from pipelines.contracts.contract import Contract, load_contract
-from pipelines.contracts.regular_expressions import expression_of
-from pipelines.contracts.results import contract_name, results_contract
-from pipelines.contracts.row_conditions import parse_row_condition
-from pipelines.contracts.rules import Rule
-from pipelines.errors import ContractErrors
-from pipelines.rules.keep import keep
 from tests.conftest import ROOT
+from trendlake.cep_core import compile_plan, load_pattern
+from trendlake.cep_core.errors import TextError
+from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.contracts.regular_expressions import expression_of
+from trendlake.pipelines.contracts.results import contract_name, results_contract
+from trendlake.pipelines.contracts.row_conditions import parse_row_condition
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.errors import ContractErrors
+from trendlake.pipelines.rules.keep import keep
 
 TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),

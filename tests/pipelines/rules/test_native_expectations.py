@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.contracts.rules import Rule
-from pipelines.rules.great_expectations import NATIVE, WHOLE, judge, native
-from pipelines.rules.keep import keep
 from tests.pipelines.rules.test_random_rules import COLUMNS, table
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.rules.great_expectations import NATIVE, WHOLE, judge, native
+from trendlake.pipelines.rules.keep import keep
 
 TYPES = {name: kind for name, (_, kind, _) in COLUMNS.items()}
 VALUES: dict[str, list[list[Any]]] = {

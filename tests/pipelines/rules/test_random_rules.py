@@ -20,15 +20,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.errors import TextError, TrendlakeError
-from cep_core.events.schema import family
-from pipelines.contracts.column_types import LOGICAL_OF
-from pipelines.contracts.regular_expressions import expression_of
-from pipelines.contracts.row_conditions import check_types, parse_row_condition
-from pipelines.contracts.rules import Rule
-from pipelines.quality import quarantine as q
-from pipelines.rules.keep import keep
 from tests.conftest import DRAWS
+from trendlake.cep_core.errors import TextError, TrendlakeError
+from trendlake.cep_core.events.schema import family
+from trendlake.pipelines.contracts.column_types import LOGICAL_OF
+from trendlake.pipelines.contracts.regular_expressions import expression_of
+from trendlake.pipelines.contracts.row_conditions import check_types, parse_row_condition
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.rules.keep import keep
 
 pytestmark = [pytest.mark.spark, pytest.mark.random, pytest.mark.more_in_chaos]
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.runs.basis import Basis, differences
+from trendlake.pipelines.runs.basis import Basis, differences
 
 WINDOWS = st.none() | st.tuples(st.integers(-9, 9), st.integers(0, 9)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 BASES = st.builds(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from pipelines.check import Check, checks_of
-from pipelines.contracts.rules import Rule
-from pipelines.quality.quarantine_counts import Broken
-from pipelines.rules.great_expectations import rule_check
+from trendlake.pipelines.check import Check, checks_of
+from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.quality.quarantine_counts import Broken
+from trendlake.pipelines.rules.great_expectations import rule_check
 
 
 def test_a_check_is_read_as_it_was_written() -> None:

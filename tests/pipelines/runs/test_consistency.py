@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.delta.tables import exists
-from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.signals import START_US, Signals, signals
+from trendlake.pipelines.delta.tables import exists
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

@@ -13,20 +13,20 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from jobs.actions.show import print_runs
-from jobs.terminal.workspace import Place
-from pipelines.errors import RecordDamagedError
-from pipelines.report.read_run import DAMAGED, UNNAMED, read_run
-from pipelines.results.ledger import read_ledger
-from pipelines.runs.judged_version import _judged_version_by_spark, _judged_version_here
-from pipelines.runs.record import find, newest_records
-from pipelines.runs.run import Run
-from pipelines.site.read_runs import read_runs
-from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import START_US, Signals, signals
+from trendlake.jobs.actions.show import print_runs
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.errors import RecordDamagedError
+from trendlake.pipelines.report.read_run import DAMAGED, UNNAMED, read_run
+from trendlake.pipelines.results.ledger import read_ledger
+from trendlake.pipelines.runs.judged_version import _judged_version_by_spark, _judged_version_here
+from trendlake.pipelines.runs.record import find, newest_records
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.site.read_runs import read_runs
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

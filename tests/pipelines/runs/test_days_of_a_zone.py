@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from cep_core import compile_query
-from cep_core.events.schema import schema_of
-from cep_core.events.windows import moment
-from jobs.terminal.times import micros_of
 from tests.conftest import ROOT
+from trendlake.cep_core import compile_query
+from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.events.windows import moment
+from trendlake.jobs.terminal.times import micros_of
 
 NEW_YORK = ZoneInfo("America/New_York")
 PAGE = (ROOT / "docs" / "language.md").read_text().split("### Days of another time zone")[1].split("\n## ")[0]

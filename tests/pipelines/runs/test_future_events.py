@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.runs.consistency import watermark_of
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.compute import reached
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
 from tests.support.reading import stored
 from tests.support.recomputation import in_order
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, START_US, Signals, signals
+from trendlake.pipelines.runs.consistency import watermark_of
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.compute import reached
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 pytestmark = pytest.mark.spark
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cep_core.events.windows import Windows
-from jobs.terminal.times import micros_of
-from pipelines.revision.scope import backfills
-from pipelines.runs.intervals import END, interval_of, options_of
+from trendlake.cep_core.events.windows import Windows
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.pipelines.revision.scope import backfills
+from trendlake.pipelines.runs.intervals import END, interval_of, options_of
 
 DAY = 86_400_000_000
 

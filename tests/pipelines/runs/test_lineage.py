@@ -15,15 +15,15 @@ import pytest
 from openlineage.client.event_v2 import RunState
 from pyspark.sql import Row, SparkSession
 
-from pipelines.delta.tables import Warehouse
-from pipelines.errors import ToleranceError
-from pipelines.project.lineage_settings import File, Http, Lineage
-from pipelines.runs.record import recorded
-from pipelines.runs.stage import Record
-from pipelines.steps.check_source import check_source
-from pipelines.steps.sequence import STEPS
 from tests.support.flights import Lake, flight
 from tests.support.lineage_events import LINEAGE, events, read, version
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.errors import ToleranceError
+from trendlake.pipelines.project.lineage_settings import File, Http, Lineage
+from trendlake.pipelines.runs.record import recorded
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.sequence import STEPS
 
 pytestmark = pytest.mark.spark
 

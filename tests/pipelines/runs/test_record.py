@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.delta.local_reader import table_here
-from pipelines.delta.tables import Warehouse
-from pipelines.runs import record as runs
-from pipelines.runs.record import newest_records, pattern_records, recorded
-from pipelines.runs.stage import Record
+from trendlake.pipelines.delta.local_reader import table_here
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.runs import record as runs
+from trendlake.pipelines.runs.record import newest_records, pattern_records, recorded
+from trendlake.pipelines.runs.stage import Record
 
 pytestmark = pytest.mark.spark
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cep_core.events.windows import BEGINNING
-from pipelines.delta import limits
-from pipelines.errors import LocalUnsupportedError
-from pipelines.runs import consistency
-from pipelines.runs.consistency import future_events, limit_of, watermark_of
 from tests.support.signals import DAY_US, START_US, batch, signals
+from trendlake.cep_core.events.windows import BEGINNING
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.runs import consistency
+from trendlake.pipelines.runs.consistency import future_events, limit_of, watermark_of
 
 pytestmark = pytest.mark.spark
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipelines.report.places import Places
-from pipelines.site.build import Site, build_site
-from pipelines.site.data_docs import _written, content_of
+from trendlake.pipelines.report.places import Places
+from trendlake.pipelines.site.build import Site, build_site
+from trendlake.pipelines.site.data_docs import _written, content_of
 
 
 @pytest.mark.parametrize("run_id", ["a/b", "../../x", "scheduled__2026-01-05T00:00:00+00:00", "x" * 300, " "])
@@ -22,9 +22,9 @@ def test_a_run_may_have_any_name(run_id: str) -> None:
 
 def test_the_site_goes_on_where_a_page_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that cannot be read is one pattern's failure, named; the page of all is written."""
-    from pipelines.delta.tables import Warehouse
-    from pipelines.project.paths import find_project
     from tests.conftest import ROOT
+    from trendlake.pipelines.delta.tables import Warehouse
+    from trendlake.pipelines.project.paths import find_project
 
     gone = tmp_path / "gone.yaml"
     site = Site(None, find_project(ROOT), Warehouse(str(tmp_path)), Places(tmp_path / "reports"))  # type: ignore[arg-type]

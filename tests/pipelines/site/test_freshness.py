@@ -10,14 +10,14 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from cep_core.events.windows import moment
-from pipelines.contracts.contract import load_contract
-from pipelines.delta import limits
-from pipelines.delta.tables import Warehouse
-from pipelines.runs.consistency import watermark_of
-from pipelines.site.freshness import read_source
 from tests.conftest import ROOT
 from tests.support.flights import Lake, flight
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.runs.consistency import watermark_of
+from trendlake.pipelines.site.freshness import read_source
 
 pytestmark = pytest.mark.spark
 

@@ -18,22 +18,22 @@ import pytest
 from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 
-from cep_core.errors import TrendlakeError
-from cep_core.yaml.source import plain, read_yaml, yaml_text
-from jobs.terminal import workspace
-from jobs.terminal.workspace import Place
-from pipelines.contracts.contract import load_contract
-from pipelines.ingest.deliver import ingest
-from pipelines.ingest.readers.files import feed_of, read_file
-from pipelines.project.paths import find_project
-from pipelines.project.profile import Limits, Profile
-from pipelines.report.build import build_report
-from pipelines.site.build import Site, build_site, plan_of
 from tests.conftest import ROOT
 from tests.support.browser import DESK, browser, opened
 from tests.support.flights import all_steps
 from tests.support.hostile_texts import ADDRESS, HOSTILE
 from tests.support.own_source import FALLING, start
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.yaml.source import plain, read_yaml, yaml_text
+from trendlake.jobs.terminal import workspace
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.ingest.readers.files import feed_of, read_file
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.report.build import build_report
+from trendlake.pipelines.site.build import Site, build_site, plan_of
 
 pytestmark = pytest.mark.spark
 

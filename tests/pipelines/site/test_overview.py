@@ -16,15 +16,15 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from pipelines.delta import limits
-from pipelines.report.database import Stored
-from pipelines.report.facts import Measure, PatternFacts, RunFacts, StageFacts
-from pipelines.report.read_rows import Span
-from pipelines.report.read_windows import read_results
-from pipelines.site.read_overview import read_overview
-from pipelines.spark.frames import frame_of
 from tests.conftest import CHAOS
 from tests.reference.page_numbers import overview_of, results_of
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.report.database import Stored
+from trendlake.pipelines.report.facts import Measure, PatternFacts, RunFacts, StageFacts
+from trendlake.pipelines.report.read_rows import Span
+from trendlake.pipelines.report.read_windows import read_results
+from trendlake.pipelines.site.read_overview import read_overview
+from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 

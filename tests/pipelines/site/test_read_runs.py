@@ -8,13 +8,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.check import Check
-from pipelines.delta import limits
-from pipelines.delta.tables import Warehouse
-from pipelines.runs.record import recorded
-from pipelines.runs.stage import Record
-from pipelines.site import build, read_runs
-from pipelines.site.build import Site, Together
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.runs.record import recorded
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.site import build, read_runs
+from trendlake.pipelines.site.build import Site, Together
 
 pytestmark = pytest.mark.spark
 

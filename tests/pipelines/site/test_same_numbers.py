@@ -16,22 +16,22 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.actions.history import print_history
-from jobs.actions.show import Shown, print_results, print_runs
-from jobs.terminal import workspace
-from jobs.terminal.workspace import Place
-from pipelines.authoring.validate import compiled
-from pipelines.contracts.contract import load_contract
-from pipelines.ingest.deliver import ingest
-from pipelines.ingest.readers.files import feed_of, read_file
-from pipelines.project.paths import find_project
-from pipelines.project.profile import Profile
-from pipelines.report.build import build_report, read_facts
-from pipelines.report.words import interval_label
-from pipelines.results.columns import time_of
-from pipelines.site.build import Site, Together, build_site, plan_of, read_page_facts
 from tests.support.flights import all_steps
 from tests.support.own_source import start
+from trendlake.jobs.actions.history import print_history
+from trendlake.jobs.actions.show import Shown, print_results, print_runs
+from trendlake.jobs.terminal import workspace
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.authoring.validate import compiled
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.ingest.readers.files import feed_of, read_file
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.report.build import build_report, read_facts
+from trendlake.pipelines.report.words import interval_label
+from trendlake.pipelines.results.columns import time_of
+from trendlake.pipelines.site.build import Site, Together, build_site, plan_of, read_page_facts
 
 pytestmark = pytest.mark.spark
 

@@ -17,21 +17,21 @@ from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from jobs.actions.revise import revise_in_session
-from jobs.terminal.workspace import Place
-from pipelines.report.amounts import Amount
-from pipelines.report.build import build_report
-from pipelines.report.database import HALF, Database, summed
-from pipelines.report.facts import PatternFacts
-from pipelines.report.places import Places
-from pipelines.report.read_pattern import read_pattern
-from pipelines.report.tally import Tally
-from pipelines.site.build import Site, Together, build_site, read_page_facts, refresh_pattern
-from pipelines.site.facts import OverviewFacts, PatternPageFacts
-from pipelines.site.pages import pattern_page
-from pipelines.site.read_overview import GROUPS_SHOWN, HEAT_COLUMNS, read_overview
 from tests.support.browser import DESK, PHONE, browser, opened
 from tests.support.flights import Lake, flight, snowball
+from trendlake.jobs.actions.revise import revise_in_session
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.build import build_report
+from trendlake.pipelines.report.database import HALF, Database, summed
+from trendlake.pipelines.report.facts import PatternFacts
+from trendlake.pipelines.report.places import Places
+from trendlake.pipelines.report.read_pattern import read_pattern
+from trendlake.pipelines.report.tally import Tally
+from trendlake.pipelines.site.build import Site, Together, build_site, read_page_facts, refresh_pattern
+from trendlake.pipelines.site.facts import OverviewFacts, PatternPageFacts
+from trendlake.pipelines.site.pages import pattern_page
+from trendlake.pipelines.site.read_overview import GROUPS_SHOWN, HEAT_COLUMNS, read_overview
 
 pytestmark = pytest.mark.spark
 

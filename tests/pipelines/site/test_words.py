@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.project.paths import Project
-from pipelines.report.facts import CheckFacts, RunFacts, StageFacts
-from pipelines.report.places import Places
-from pipelines.report.verdict import Verdict
-from pipelines.site.cards import card_text, freshness_words, read_cards
-from pipelines.site.facts import Card, FreshFacts, SourceFacts
-from pipelines.site.read_runs import verdict_of
 from tests.support.one_session import commands
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.report.facts import CheckFacts, RunFacts, StageFacts
+from trendlake.pipelines.report.places import Places
+from trendlake.pipelines.report.verdict import Verdict
+from trendlake.pipelines.site.cards import card_text, freshness_words, read_cards
+from trendlake.pipelines.site.facts import Card, FreshFacts, SourceFacts
+from trendlake.pipelines.site.read_runs import verdict_of
 
 NIGHT = datetime(2013, 3, 3, tzinfo=UTC)
 SOURCE = SourceFacts("flights", 7, NIGHT + timedelta(hours=5))

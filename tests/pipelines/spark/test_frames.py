@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.spark import frames
-from pipelines.spark.frames import frame_of
+from trendlake.pipelines.spark import frames
+from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
 

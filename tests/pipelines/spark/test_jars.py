@@ -11,13 +11,13 @@ from threading import Thread
 
 import pytest
 
-from pipelines.errors import JarsMissingError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.spark import jars
-from pipelines.spark.jars import faults, fetch_jars, find_jars, jars_folder, mirror_of_central, read_lock
-from pipelines.spark.setup_files import shared_folder
 from tests.conftest import SET_UP
+from trendlake.pipelines.errors import JarsMissingError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.spark import jars
+from trendlake.pipelines.spark.jars import faults, fetch_jars, find_jars, jars_folder, mirror_of_central, read_lock
+from trendlake.pipelines.spark.setup_files import shared_folder
 
 LOCKED = read_lock()
 POM = """\
@@ -69,7 +69,7 @@ def registry(tmp_path: Path, home: Path) -> Iterator[Path]:
 @pytest.fixture
 def installed(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project beside an installed package, without a clone."""
-    monkeypatch.setattr("pipelines.project.shipped.INSTALLED", tmp_path)
+    monkeypatch.setattr("trendlake.pipelines.project.shipped.INSTALLED", tmp_path)
     return Project(tmp_path, tmp_path / "state")
 
 

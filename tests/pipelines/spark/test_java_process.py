@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from pipelines.spark.java_process import _forward
+from trendlake.pipelines.spark.java_process import _forward
 
 
 def test_only_the_line_about_incubator_modules_is_left_out(capfd: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.spark.jvm import BY_FULL_NAME, BY_LAST_NAME, BY_PARTS, HeldClass, java_class
+from trendlake.pipelines.spark.jvm import BY_FULL_NAME, BY_LAST_NAME, BY_PARTS, HeldClass, java_class
 
 pytestmark = pytest.mark.spark
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from jobs.airflow.spark_settings import PROPERTIES, write_spark_settings
-from pipelines.errors import JavaMissingError
-from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
-from pipelines.spark.java_home import choose_java
-from pipelines.spark.session import ARCHIVE, DRIVER
-from pipelines.spark.setup_files import shared_folder
 from tests.conftest import ROOT, SETTINGS
+from trendlake.jobs.airflow.spark_settings import PROPERTIES, write_spark_settings
+from trendlake.pipelines.errors import JavaMissingError
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.spark.java_home import choose_java
+from trendlake.pipelines.spark.session import ARCHIVE, DRIVER
+from trendlake.pipelines.spark.setup_files import shared_folder
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from tests.conftest import ROOT, SETTINGS
 )
 def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java_home: str | None, message: str) -> None:
     """One error with what to do, before Spark's scripts can fail."""
-    monkeypatch.setattr("pipelines.project.shipped.CLONE", tmp_path / "no clone")
+    monkeypatch.setattr("trendlake.pipelines.project.shipped.CLONE", tmp_path / "no clone")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     if java_home:
@@ -76,9 +76,9 @@ def test_a_java_that_cannot_run_spark(tmp_path: Path) -> None:
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from pipelines.project.profile import Profile
-from pipelines.project.paths import Project
-from pipelines.spark.session import start_session
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.spark.session import start_session
 start_session(Project(Path("."), Path(sys.argv[1])), Profile(master="local[1]", spark=json.loads(sys.argv[2])))
 """
 

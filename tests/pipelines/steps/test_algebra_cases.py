@@ -10,15 +10,15 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from pipelines.project.paths import Project, find_project
-from pipelines.runs.run import Run
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
 from tests.conftest import CHAOS, ROOT
 from tests.reference.automaton.expression import EPOCH
 from tests.support import cases
 from tests.support.intervals import MICROSECOND, Case, load, plain, table_of
 from tests.support.worked_cases import Answers, answers, questions_of, run_of, source_of
+from trendlake.pipelines.project.paths import Project, find_project
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 pytestmark = pytest.mark.spark
 

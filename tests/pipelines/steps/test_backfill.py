@@ -7,15 +7,15 @@ from dataclasses import asdict
 
 import pytest
 
-from cep_core.events.windows import BEGINNING, Windows
-from jobs.actions.backfill import run_backfill
-from jobs.terminal.json_output import json_text
-from jobs.terminal.workspace import Place
-from pipelines.errors import BadNumberError
-from pipelines.results.row_versions import StaleRows
-from pipelines.runs.run import Run
-from pipelines.steps.backfill import Chunk, backfill, chunks, size, stale_chunks
 from tests.support.flights import Lake, all_steps, answers, flight
+from trendlake.cep_core.events.windows import BEGINNING, Windows
+from trendlake.jobs.actions.backfill import run_backfill
+from trendlake.jobs.terminal.json_output import json_text
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.errors import BadNumberError
+from trendlake.pipelines.results.row_versions import StaleRows
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.backfill import Chunk, backfill, chunks, size, stale_chunks
 
 DAY = 86_400_000_000
 NEW_YEAR = 1_356_998_400_000_000
@@ -113,6 +113,6 @@ def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
 
 
 def _iso(micros: int) -> str:
-    from cep_core.events.windows import moment
+    from trendlake.cep_core.events.windows import moment
 
     return moment(micros).isoformat()

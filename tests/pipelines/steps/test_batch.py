@@ -14,21 +14,21 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from cep_core import TrendlakeError
-from pipelines.delta import tables
-from pipelines.delta.table_versions import table_id
-from pipelines.errors import OutOfMemoryError, ShardTooLargeError, UpstreamFailedError
-from pipelines.execute.worker import Answers, Batches, Work
-from pipelines.project.paths import find_project
-from pipelines.project.profile import Limits, Profile
-from pipelines.results import computation
-from pipelines.results.staging import HIDDEN
-from pipelines.runs.record import find
-from pipelines.runs.run import Run
-from pipelines.steps import check_source
-from pipelines.steps.batch import Member, run_batch
 from tests.conftest import ROOT
 from tests.support.flights import PATTERN, Lake, all_steps, flight
+from trendlake.cep_core import TrendlakeError
+from trendlake.pipelines.delta import tables
+from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.errors import OutOfMemoryError, ShardTooLargeError, UpstreamFailedError
+from trendlake.pipelines.execute.worker import Answers, Batches, Work
+from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.results import computation
+from trendlake.pipelines.results.staging import HIDDEN
+from trendlake.pipelines.runs.record import find
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps import check_source
+from trendlake.pipelines.steps.batch import Member, run_batch
 
 pytestmark = pytest.mark.spark
 

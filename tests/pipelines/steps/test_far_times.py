@@ -9,19 +9,19 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from cep_core.events.windows import BEGINNING, END
-from pipelines.project.profile import Profile
-from pipelines.report.build import build_report
-from pipelines.runs.run import Run, prepare
-from pipelines.runs.stage import Record
-from pipelines.steps.backfill import backfill, chunks
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.publish import publish
-from pipelines.steps.revise import revise
 from tests.support.flights import renamed
 from tests.support.signals import IN_DRIVER, IN_WORKERS, Signals, signals
+from trendlake.cep_core.events.windows import BEGINNING, END
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.report.build import build_report
+from trendlake.pipelines.runs.run import Run, prepare
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.backfill import backfill, chunks
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.steps.publish import publish
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

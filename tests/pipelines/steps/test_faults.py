@@ -22,28 +22,28 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.errors import TrendlakeError
-from pipelines import redaction
-from pipelines.delta import limits
-from pipelines.delta.maintain import maintain, tables
-from pipelines.delta.tables import KEPT, latest_version, read_at
-from pipelines.errors import SourceSchemaError, StepOrderError
-from pipelines.revision.difference import Difference
-from pipelines.revision.local_rewrite import Rewrite
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.spark.session import quiet
-from pipelines.steps import publish as publishing
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.publish import publish
-from pipelines.steps.revise import revise
 from tests.support.disks import full, small_disk
 from tests.support.flights import all_steps, renamed
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, IN_WORKERS, START_US, Signals, signals
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines import redaction
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.maintain import maintain, tables
+from trendlake.pipelines.delta.tables import KEPT, latest_version, read_at
+from trendlake.pipelines.errors import SourceSchemaError, StepOrderError
+from trendlake.pipelines.revision.difference import Difference
+from trendlake.pipelines.revision.local_rewrite import Rewrite
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.session import quiet
+from trendlake.pipelines.steps import publish as publishing
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.steps.publish import publish
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 
@@ -444,7 +444,7 @@ def test_no_secret_in_the_run_table(lake: Signals, monkeypatch: pytest.MonkeyPat
     redaction.keep_secret({"spark.hadoop.fs.s3a.secret.key": key})
     run = lake.run(0, 1, "first")
     real = lake.spark.range(1).select(sf.raise_error(sf.lit(f"403: signed with {key}")))
-    monkeypatch.setattr("pipelines.steps.judge_source.schema_of", lambda *given: real.collect())
+    monkeypatch.setattr("trendlake.pipelines.steps.judge_source.schema_of", lambda *given: real.collect())
     with quiet(lake.spark), pytest.raises(Exception, match=key):
         check_source(run)
     ((stage, error),) = failures(lake)

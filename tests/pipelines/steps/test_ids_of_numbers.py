@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.column_names import ID
-from pipelines.ingest.open_rows import open_rows
-from pipelines.ingest.replay import replay
-from pipelines.report.build import build_report
-from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, IN_WORKERS, SCHEMA, START_US, Signals, batch, signals
+from trendlake.pipelines.contracts.column_names import ID
+from trendlake.pipelines.ingest.open_rows import open_rows
+from trendlake.pipelines.ingest.replay import replay
+from trendlake.pipelines.report.build import build_report
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

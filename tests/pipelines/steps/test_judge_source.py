@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from great_expectations.datasource.fluent.interfaces import Batch
 
-from pipelines.delta import limits
-from pipelines.delta.tables import exists, latest_version
-from pipelines.quality import quarantine as q
-from pipelines.runs.road import On
-from pipelines.runs.run import Run
-from pipelines.steps import judge_source as judging
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source, check_source_together
-from pipelines.steps.compute import compute
-from pipelines.steps.judge_source import Judgement, judge_source
 from tests.support.flights import Lake, flight, renamed
 from tests.support.reading import stored
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import exists, latest_version
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.runs.road import On
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps import judge_source as judging
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source, check_source_together
+from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.steps.judge_source import Judgement, judge_source
 
 pytestmark = pytest.mark.spark
 

@@ -14,9 +14,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.runs.record import find
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Stage
 from tests.conftest import CHAOS, PART
 from tests.support.drivers import REVISE, RUN, Victim
 from tests.support.flights import all_steps, renamed
@@ -24,6 +21,9 @@ from tests.support.kills import Hunt, at_file, at_random, hunting
 from tests.support.promises import replayed
 from tests.support.signal_patterns import KINDS, PATTERNS
 from tests.support.signals import IN_WORKERS, Signals, batch, signals, tidy_batch
+from trendlake.pipelines.runs.record import find
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Stage
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
 

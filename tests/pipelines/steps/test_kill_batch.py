@@ -16,8 +16,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.delta.commits import recent_commits
-from pipelines.runs.run import Run
 from tests.conftest import PART
 from tests.support import delta_files
 from tests.support.drivers import Victim
@@ -27,6 +25,8 @@ from tests.support.signal_changes import change
 from tests.support.signal_patterns import HEAD, PATTERNS
 from tests.support.signals import IN_WORKERS, Signals, batch, signals
 from tests.support.victim import BATCH, REVISE_BATCH, Order
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.runs.run import Run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 

@@ -9,25 +9,25 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as sf
 
-from cep_core import run_plan
-from cep_core.errors import TrendlakeError
-from jobs.actions.backfill import run_backfill
-from jobs.actions.show import Shown, print_results
-from jobs.terminal.times import micros_of
-from jobs.terminal.workspace import Place
-from pipelines.delta.tables import latest_version
-from pipelines.errors import ChecksFailedError, ShardTooLargeError
-from pipelines.results.history import between, values
-from pipelines.results.staging import read_staged
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute, reached
-from pipelines.steps.publish import publish
-from pipelines.steps.revise import revise
 from tests.support.flights import Lake, all_steps, flight, renamed
 from tests.support.kinds import GROUNDED, LATER, LEGS, PAIRS, facts_of, pattern_file, published
+from trendlake.cep_core import run_plan
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.actions.backfill import run_backfill
+from trendlake.jobs.actions.show import Shown, print_results
+from trendlake.jobs.terminal.times import micros_of
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.errors import ChecksFailedError, ShardTooLargeError
+from trendlake.pipelines.results.history import between, values
+from trendlake.pipelines.results.staging import read_staged
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute, reached
+from trendlake.pipelines.steps.publish import publish
+from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
 

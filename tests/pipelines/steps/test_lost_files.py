@@ -13,22 +13,22 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta.tables import latest_version
-from pipelines.errors import FileMissingError, StagedLostError
-from pipelines.project.profile import Profile
-from pipelines.results.staging import staged_folder
-from pipelines.runs.road import On
-from pipelines.runs.run import Run
-from pipelines.spark.session import quiet
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.publish import publish
 from tests.pipelines.steps.test_faults import event, is_right, rising
 from tests.support.flights import all_steps
 from tests.support.reading import stored
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import IN_DRIVER, IN_WORKERS, Signals, signals
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.errors import FileMissingError, StagedLostError
+from trendlake.pipelines.project.profile import Profile
+from trendlake.pipelines.results.staging import staged_folder
+from trendlake.pipelines.runs.road import On
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.session import quiet
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.steps.publish import publish
 
 pytestmark = pytest.mark.spark
 

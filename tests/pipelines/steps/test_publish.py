@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as sf
 
-from pipelines.delta import limits
-from pipelines.delta.commits import recent_commits
-from pipelines.delta.tables import latest_version
-from pipelines.errors import ChecksFailedError, StaleRunError, StepOrderError
-from pipelines.results.staging import read_staged
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.publish import publish
 from tests.support.flights import Lake, all_steps, answers, flight, renamed
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.errors import ChecksFailedError, StaleRunError, StepOrderError
+from trendlake.pipelines.results.staging import read_staged
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.steps.publish import publish
 
 pytestmark = pytest.mark.spark
 

@@ -13,26 +13,26 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.contracts.contract import load_contract
-from pipelines.errors import RoadClosedError
-from pipelines.ingest.deliver import ingest
-from pipelines.project.profile import Limits, Profile
-from pipelines.runs.record import pattern_records
-from pipelines.runs.road import On, Roads, road_of
-from pipelines.runs.run import Run
-from pipelines.steps import check_results as checking
-from pipelines.steps import compute as computing
-from pipelines.steps import judge_source as judging
-from pipelines.steps import publish as publishing
-from pipelines.steps.check_results import check_results_together
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
 from tests.conftest import CHAOS
 from tests.support.flights import renamed
 from tests.support.signal_patterns import KEYS, PATTERNS
 from tests.support.signals import IN_DRIVER, SCHEMA, Signals, signals, tidy_batch
+from trendlake.pipelines.contracts.contract import load_contract
+from trendlake.pipelines.errors import RoadClosedError
+from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.runs.record import pattern_records
+from trendlake.pipelines.runs.road import On, Roads, road_of
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps import check_results as checking
+from trendlake.pipelines.steps import compute as computing
+from trendlake.pipelines.steps import judge_source as judging
+from trendlake.pipelines.steps import publish as publishing
+from trendlake.pipelines.steps.check_results import check_results_together
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 

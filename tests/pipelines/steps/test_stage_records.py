@@ -13,20 +13,20 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from pipelines.delta.commits import recent_commits
-from pipelines.delta.table_versions import table_id
-from pipelines.errors import LocalUnsupportedError, StepOrderError
-from pipelines.ingest.deliver import create_source
-from pipelines.report.read_run import read_run
-from pipelines.runs import record as runs
-from pipelines.runs.record import BASIS, NUMBER
-from pipelines.runs.run import Run
-from pipelines.runs.stage import Record
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
 from tests.support.flights import all_steps, answers, renamed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, START_US, Signals, signals
+from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.errors import LocalUnsupportedError, StepOrderError
+from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.report.read_run import read_run
+from trendlake.pipelines.runs import record as runs
+from trendlake.pipelines.runs.record import BASIS, NUMBER
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 pytestmark = pytest.mark.spark
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.project.paths import Project, find_project
 from tests.conftest import ROOT
 from tests.support.cases import Case, load, unexpected
 from tests.support.engines import ENGINES, differences, to_table
 from tests.support.worked_cases import Answers, Question, answers, questions_of, run_of, source_of
+from trendlake.pipelines.project.paths import Project, find_project
 
 pytestmark = pytest.mark.spark
 

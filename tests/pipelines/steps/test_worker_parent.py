@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-NEEDED = ("numba", "pyarrow", "cep_core", "pipelines.execute.worker", "pipelines.results.staging")
+NEEDED = ("numba", "pyarrow", "cep_core", "trendlake.pipelines.execute.worker", "trendlake.pipelines.results.staging")
 
 
 def test_a_worker_has_loaded_the_engine(spark: SparkSession) -> None:
@@ -27,4 +27,4 @@ def test_a_worker_has_loaded_the_engine(spark: SparkSession) -> None:
     assert [row.names for row in rows] == [list(NEEDED)] * 4
     (parent,) = {row.parent for row in rows}
     with open(f"/proc/{parent}/cmdline", "rb") as command:
-        assert b"pipelines.steps.worker_parent" in command.read().split(b"\0")
+        assert b"trendlake.pipelines.steps.worker_parent" in command.read().split(b"\0")

@@ -10,13 +10,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from cep_core.errors import TrendlakeError
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
 from tests.cep_core.xml_join.test_worked_cases import ANSWERED, REFUSED, compare
 from tests.support.document_lake import DocumentLake
 from tests.support.flights import all_steps, renamed
 from tests.support.xml_documents import in_micros, rows_of
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 pytestmark = pytest.mark.spark
 

@@ -14,24 +14,24 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.actions.backfill import run_backfill
-from jobs.actions.show import Shown, print_results
-from jobs.terminal.workspace import Place
-from pipelines.delta.tables import latest_version
-from pipelines.errors import ChecksFailedError
-from pipelines.report.build import build_report, read_facts
-from pipelines.report.places import Places
-from pipelines.results import history
-from pipelines.results.read import group_values
-from pipelines.runs.run import Run
-from pipelines.site.build import Site, Together, build_site, read_page_facts
-from pipelines.steps.batch import Member, run_batch
-from pipelines.steps.revise import revise
-from pipelines.steps.sequence import STEPS
 from tests.pipelines.revision.test_revised_documents import DAY, HOUR, QUERY, START, document
 from tests.reference.xml_join import answers
 from tests.support.document_lake import PROFILE, DocumentLake
 from tests.support.flights import all_steps, renamed
+from trendlake.jobs.actions.backfill import run_backfill
+from trendlake.jobs.actions.show import Shown, print_results
+from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.errors import ChecksFailedError
+from trendlake.pipelines.report.build import build_report, read_facts
+from trendlake.pipelines.report.places import Places
+from trendlake.pipelines.results import history
+from trendlake.pipelines.results.read import group_values
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.site.build import Site, Together, build_site, read_page_facts
+from trendlake.pipelines.steps.batch import Member, run_batch
+from trendlake.pipelines.steps.revise import revise
+from trendlake.pipelines.steps.sequence import STEPS
 
 pytestmark = pytest.mark.spark
 

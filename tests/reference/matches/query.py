@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cep_core.language import parse
-from cep_core.language import syntax as s
 from tests.reference.trends.values import OutsideLanguageError
+from trendlake.cep_core.language import parse
+from trendlake.cep_core.language import syntax as s
 
 ABOUT = {"name", "description", "owner", "source", "schedule", "tags", "consistency", "kind", "limit_per_partition"}
 MEANING = {"pattern", "where", "return", "within", "select", "output"}

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from cep_core.language import syntax as s
 from tests.reference.trends.events import Event
 from tests.reference.trends.values import OutsideLanguageError, Value, evaluate
+from trendlake.cep_core.language import syntax as s
 
 Bound: TypeAlias = Mapping[str, Sequence[Event]]
 """Variable -> its events so far, in order."""

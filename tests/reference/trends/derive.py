@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from cep_core.language import syntax as s
 from tests.reference.trends.events import Event
 from tests.reference.trends.query import Query
 from tests.reference.trends.values import OutsideLanguageError, evaluate
+from trendlake.cep_core.language import syntax as s
 
 Trend: TypeAlias = tuple[tuple[int, str], ...]
 """(place of the event, variable) pairs in order."""

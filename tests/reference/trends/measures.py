@@ -10,10 +10,10 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from cep_core.language import syntax as s
 from tests.reference.trends.derive import Trend
 from tests.reference.trends.events import Event
 from tests.reference.trends.values import OutsideLanguageError, Value
+from trendlake.cep_core.language import syntax as s
 
 DIGITS = 10**38
 _PRECISE = Context(prec=60)

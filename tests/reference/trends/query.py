@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from cep_core.language import parse
-from cep_core.language import syntax as s
-from cep_core.language.tree_builder import timestamp_us
 from tests.reference.trends.shape import shape_of
 from tests.reference.trends.values import OutsideLanguageError, microseconds
+from trendlake.cep_core.language import parse
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.tree_builder import timestamp_us
 
 ABOUT = {"name", "description", "owner", "source", "schedule", "consistency", "kind"}
 MEANING = {"pattern", "where", "return", "group_by", "within", "slide", "origin", "select", "empty_windows"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cep_core.language import syntax as s
 from tests.reference.trends.values import OutsideLanguageError
+from trendlake.cep_core.language import syntax as s
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import Any
 
 from hypothesis import given
 
-from cep_core.language import syntax as s
-from cep_core.language.parse import parse_pattern
 from tests.random.patterns import Drawn, patterns
 from tests.random.profile import examples
 from tests.random.strategies import streams
 from tests.reference.trends import reference
 from tests.reference.trends.query import read
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import parse_pattern
 
 
 def expression(node: s.PatternNode, letters: dict[str, str]) -> str:

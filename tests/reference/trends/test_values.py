@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cep_core.language import syntax as s
-from cep_core.language.parse import parse_condition
 from tests.reference.trends.values import OutsideLanguageError, Value, evaluate
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.parse import parse_condition
 
 EVENT: dict[str, Value] = {"i": 7, "z": 0, "f": 2.5, "t": "Ab", "nil": None, "at": 1_359_622_800_000_000}
 """`at` is Thursday 2013-01-31T09:00:00Z."""

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, pairwise, product, repeat
 from typing import Any, TypeAlias
 
-from cep_core.language import syntax as s
 from tests.reference.trends.derive import (
     Derivation,
     Derivations,
@@ -22,6 +21,7 @@ from tests.reference.trends.measures import measure
 from tests.reference.trends.query import Agreement, Query, read
 from tests.reference.trends.shape import shape_of, spelled_out
 from tests.reference.trends.values import OutsideLanguageError, Value
+from trendlake.cep_core.language import syntax as s
 
 LIMIT = 1_000_000
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeAlias
 
-from cep_core.language import syntax as s
+from trendlake.cep_core.language import syntax as s
 
 Value: TypeAlias = int | float | str | bool | None
 Lookup: TypeAlias = Callable[[s.Attribute], Value]
