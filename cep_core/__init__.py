@@ -9,6 +9,11 @@ from trendlake.cep_core.patterns.model import Pattern
 from trendlake.cep_core.plan import AnyPlan
 from trendlake.cep_core.sharing.run_plans import run_plan, run_plans
 
+if __name__ == "cep_core":  # in a clone, from its root
+    from trendlake.clone_names import share
+
+    share(__name__)
+
 __all__ = [
     "AnyPlan",
     "AssumptionWarning",

@@ -8,8 +8,8 @@
 A pattern is a file's path or a mapping of the same shape. The engine is imported when one of its names is first used.
 """
 
+import os.path
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
         load_pattern,
     )
 
-__version__ = version("trendlake")
+FOLDER = os.path.dirname(__file__)
+if not os.path.isdir(os.path.join(FOLDER, "cep_core")):  # a copy of a clone without its symbolic links
+    __path__.append(os.path.dirname(FOLDER))
+
+__version__: str
 __all__ = [
     "AssumptionWarning",
     "EventSchema",
@@ -47,6 +51,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("trendlake")
     if name in __all__:
         return getattr(import_module("trendlake.cep_core"), name)
     raise AttributeError(f"module 'trendlake' has no attribute '{name}'")

@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -29,7 +30,8 @@ from trendlake.pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, Pr
 from trendlake.pipelines.project.shipped import shipped
 from trendlake.pipelines.project.stores import refuse_airflow
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(str(files("trendlake"))).resolve().parent
+"""The folder from which Python imports this package: site-packages, or the clone."""
 DAGS = shipped("dags")
 LOCAL_SETTINGS = DAGS / "sqlite"
 COMPONENTS = ("api-server", "scheduler", "dag-processor")

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, distribution
@@ -21,6 +22,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.conftest import ROOT, SET_UP
+from tests.repository.test_one_spelling import PICKLE
 
 pytestmark = pytest.mark.slow
 
@@ -56,6 +58,11 @@ rows = [{"event_id": f"e{n}", "event_time": datetime(2026, 1, 1, n), "event_type
 query = {"pattern": "A a+", "return": {"n": "COUNT(*)"}, "within": "1 day"}
 print(trendlake.evaluate(query, pyarrow.Table.from_pylist(rows))["n"].to_pylist())
 """
+READ = """\
+import pickle, sys
+plan = pickle.loads(bytes.fromhex(sys.stdin.read()))
+print(type(plan).__module__, "cep_core" in sys.modules)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +73,26 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stdout + done.stderr
     (built,) = folder.glob("*.whl")
     return built
+
+
+def test_the_source_distribution_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    """It has no symbolic links: each file is in it once."""
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path)]
+    subprocess.run([*build, "--sdist", str(ROOT)], capture_output=True, check=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        names = packed.getnames()
+        packed.extractall(tmp_path, filter="data")
+    assert sum(name.endswith("/cep_core/engine.py") for name in names) == 1
+    assert any(name.endswith("/tests/conftest.py") for name in names)
+    subprocess.run([*build, "--wheel", str(archive).removesuffix(".tar.gz")], capture_output=True, check=True)
+    assert contents(tmp_path / wheel.name) == contents(wheel)
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """The check sum of each file."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {file.filename: file.CRC for file in archive.infolist()}
 
 
 @pytest.fixture(scope="module")
@@ -109,20 +136,20 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     for name in (
-        "cep_core/language/grammar.lark",
-        "pipelines/spark/LinkLogStore.java",
-        "pipelines/spark/LocalDisk.java",
-        "pipelines/spark/jars.lock",
-        "pipelines/shipped_files/conf/profiles/local.yaml",
-        "pipelines/shipped_files/dags/trendlake_dags.py",
-        "pipelines/shipped_files/data_contracts/results_trends.yaml",
-        "pipelines/shipped_files/docs/schemas/pattern.json",
-        "pipelines/shipped_files/docs/tutorial.md",
+        "trendlake/cep_core/language/grammar.lark",
+        "trendlake/pipelines/spark/LinkLogStore.java",
+        "trendlake/pipelines/spark/LocalDisk.java",
+        "trendlake/pipelines/spark/jars.lock",
+        "trendlake/pipelines/shipped_files/conf/profiles/local.yaml",
+        "trendlake/pipelines/shipped_files/dags/trendlake_dags.py",
+        "trendlake/pipelines/shipped_files/data_contracts/results_trends.yaml",
+        "trendlake/pipelines/shipped_files/docs/schemas/pattern.json",
+        "trendlake/pipelines/shipped_files/docs/tutorial.md",
     ):
         assert name in names
-    assert any(name.startswith("pipelines/report/templates/") for name in names)
+    assert any(name.startswith("trendlake/pipelines/report/templates/") for name in names)
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"trendlake", "cep_core", "pipelines", "jobs"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"trendlake"}
     assert not any(name.endswith("flights.yaml") or "__pycache__" in name for name in names)
 
 
@@ -146,9 +173,13 @@ def commands(programs: Path, home: Path) -> Command:
 
 
 def begin(run: Command, home: Path) -> Path:
-    """A project with a source and a pattern, as a new user makes it; its folder."""
+    """A project with a source and a pattern, as a new user makes it; its folder. It has packages of its own whose names
+    are those of our folders."""
     run("init", "plant")
     folder = home / "plant"
+    for package in ("jobs", "pipelines", "cep_core", "tests", "dags"):
+        (folder / package).mkdir(exist_ok=True)
+        (folder / package / "__init__.py").touch()
     (folder / "january.csv").write_text(READINGS)
     roles = ("--event-id", "id", "--event-time", "at", "--type", "Reading")
     run("new", "source", "readings", "--from", "january.csv", *roles)
@@ -227,6 +258,14 @@ def test_a_project_with_airflow(machine: Callable[[str], Path], tmp_path: Path) 
     assert table("dags", "list-import-errors") == []
     assert {row["dag_id"] for row in table("dags", "list")} == {"rising", "rising_revise", "ingest_readings"}
     assert "trendlake" in {row["package_name"] for row in table("providers", "list")}
+
+
+def test_a_plan_of_a_clone_is_read(installed: Path, tmp_path: Path) -> None:
+    """A pickle that was made in the clone by a short name, as Spark sends one to a worker of another environment."""
+    done = subprocess.run([sys.executable, "-c", PICKLE], cwd=ROOT, capture_output=True, check=True)
+    command, environment = [str(installed / "python"), "-c", READ], {"HOME": str(tmp_path)}
+    answer = subprocess.run(command, input=done.stdout, cwd=tmp_path, env=environment, capture_output=True)
+    assert answer.stdout.decode() == "trendlake.cep_core.trends.compile.plan False\n", answer.stderr.decode()
 
 
 def test_the_engine_from_python(installed: Path, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -43,20 +42,18 @@ def test_steps_are_not_on_the_first_screen_but_can_be_asked_about() -> None:
         assert "Step" in CliRunner().invoke(app, [step, "--help"]).output
 
 
-@pytest.mark.parametrize("package", ["jobs", "pipelines", "cep_core"])
-def test_another_package_of_the_same_name_is_named_in_one_line(package: str, tmp_path: Path) -> None:
-    (tmp_path / package).mkdir()
-    (tmp_path / package / "__init__.py").touch()
+def test_folders_of_a_project_do_not_stand_in_the_way(tmp_path: Path) -> None:
+    """A team has packages `jobs`, `pipelines` and `cep_core` of its own, first on Python's path."""
+    for package in ("jobs", "pipelines", "cep_core"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise ImportError('this is not the one of Trendlake')")
     path = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    command = [sys.executable, "-m", "trendlake.command", "--help"]
+    command = [sys.executable, "-m", "trendlake.command", "validate", "--project-dir", str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | path, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    assert f"'{package}' is imported from {tmp_path / package}" in line
-    assert str(ROOT / package) in line
+    assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_with_its_own_packages_the_command_starts() -> None:
+def test_the_module_is_the_command() -> None:
     command = [sys.executable, "-m", "trendlake.command", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.startswith("trendlake ")

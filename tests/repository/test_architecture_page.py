@@ -95,7 +95,7 @@ def measured(package: str) -> Graph:
     graph: Graph = {}
     for module, targets in arrows().items():
         for target in targets:
-            ours = [name.split(".")[1] for name in (module, target) if name.startswith(f"{package}.")]
+            ours = [name.split(".")[2] for name in (module, target) if name.startswith(f"trendlake.{package}.")]
             if len(ours) == 2 and ours[0] != ours[1]:
                 graph.setdefault(ours[0], set()).add(ours[1])
     return graph

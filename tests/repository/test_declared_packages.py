@@ -31,7 +31,6 @@ ASKED = {
 """What a room may import: the requirements of an installation in which it is used."""
 OTHERWISE = {
     "trendlake/pytest_plugin.py": "pytest",  # a plugin: pytest imports it
-    "jobs/pytest_patterns.py": "pytest",  # its old name
     "scripts/lint_contracts.py": "datacontract",  # runs in an environment of its own (locks/datacontract.lock)
 }
 """Packages that are there whenever the module is."""

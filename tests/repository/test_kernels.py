@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.repository.test_layout import module_name
 
 FOLDERS = ("trendlake", "cep_core", "pipelines", "jobs", "dags", "tests", "bench", "scripts")
 
@@ -71,7 +72,7 @@ def test_each_way_to_name_a_function_is_seen(text: str) -> None:
 def test_python_calls_entries_only() -> None:
     words: dict[tuple[str, str], str] = {}
     for path, tree in trees().items():
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        module = module_name(path)
         words |= {(module, name): word for name, word in declared(tree)}
     asked = {
         name: str(path.relative_to(ROOT))

@@ -16,6 +16,7 @@ import pytest
 
 from scripts.prose import PACKAGES, docstrings, modules
 from tests.conftest import ROOT
+from tests.repository.test_layout import module_name
 
 QUOTED = re.compile(r"(?<!`)`([^`\n]+(?:\n[^`\n]+)?)`(?!`)")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?:\(\))?")
@@ -175,8 +176,7 @@ def unknown(source: str, code: Code) -> list[tuple[int, str]]:
 
 @cache
 def code() -> Code:
-    parts = {path: path.relative_to(ROOT).with_suffix("").parts for path in modules()}
-    return Code.of({".".join(names).removesuffix(".__init__"): path.read_text() for path, names in parts.items()})
+    return Code.of({module_name(path): path.read_text() for path in modules()})
 
 
 @cache

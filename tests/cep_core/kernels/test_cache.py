@@ -88,7 +88,7 @@ def test_a_file_in_the_way_is_passed_over(tmp_path: Path) -> None:
 def test_all_compiled_code_goes_there(tmp_path: Path) -> None:
     """Of a process that evaluates a pattern, none is left beside the sources."""
     program = (
-        "import pathlib, trendlake.cep_core, trendlake.cep_core.events.kernels.values as v, numpy as np; v.plain(np.ones(2));"
+        "import trendlake.cep_core.events.kernels.values as v, numpy as np; v.plain(np.ones(2));"
         "from numba.core.caching import FunctionCache; import numba;"
         "print(numba.config.CACHE_DIR); print(v.plain.stats.cache_path)"
     )
@@ -100,7 +100,11 @@ def test_all_compiled_code_goes_there(tmp_path: Path) -> None:
     assert list(Path(used).glob("*.nbi"))
 
 
-PROGRAM = "import trendlake.cep_core.events.kernels.values as v, numpy as np; print(v.plain(np.ones(2))); print(v.plain.stats)"
+PROGRAM = """
+import trendlake.cep_core.events.kernels.values as v, numpy as np
+print(v.plain(np.ones(2)))
+print(v.plain.stats)
+"""
 
 
 def output_with_cache(folder: Path) -> str:

@@ -117,10 +117,3 @@ def test_an_event_without_an_id_is_named_by_its_place(kind: str, given: list[Any
     schema = EventSchema({"event_id": kind, "event_time": "timestamp", "event_type": "string"})
     events = [{} if name is None else {"event_id": name} for name in given]
     assert table_of(events, schema).column("event_id").to_pylist() == wanted
-
-
-def test_the_plugins_old_name_says_the_new_one(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "trendlake.jobs.pytest_patterns", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert "now called trendlake.pytest_plugin" in done.stdout + done.stderr

@@ -10,7 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-NEEDED = ("numba", "pyarrow", "cep_core", "trendlake.pipelines.execute.worker", "trendlake.pipelines.results.staging")
+NEEDED = (
+    "numba",
+    "pyarrow",
+    "trendlake.cep_core",
+    "trendlake.pipelines.execute.worker",
+    "trendlake.pipelines.results.staging",
+)
 
 
 def test_a_worker_has_loaded_the_engine(spark: SparkSession) -> None:
