@@ -34,6 +34,7 @@ EXIT_CODES = (
 PACKAGES = {
     "spark": {
         "altair",
+        "duckdb",
         "delta",
         "deltalake",
         "great_expectations",

@@ -57,8 +57,10 @@ RESULTS_READ = 2_000_000
 """Rows of results that are shown or exported: some 200 MB."""
 COMPARED = 200_000
 """Rows of a version of results, or changes of rows, that `diff` and `history` compare."""
+PAGE_BYTES = 512 << 20
+"""Bytes that the database of a page holds in memory; the rest of its tables lies on disk."""
 PAGE_ROWS = 50_000
-"""Rows of results that a page counts, or holds between two passes: of more, Python takes longer than Spark's jobs."""
+"""Rows of results that a page holds between two passes; more are read again from its database."""
 CHANGES_READ = 10_000
 """Changes of a publication that a page reads."""
 CHANGES_SAMPLED = 100_000

@@ -33,6 +33,8 @@ Slices = Sequence[tuple[int, int]]
 Condition = Callable[[pa.RecordBatch, pa.Array], pa.Array]
 """Rows and which of them are asked about, to those of these that it is true of."""
 CHANGE = "_change_type"
+STREAMED_ROWS = 1 << 16
+"""Rows that are read at once of as many as there are."""
 SEARCHED_ROWS = 1 << 13
 """Rows that are read at once where few of them stay: the same memory is used again and again."""
 
@@ -118,6 +120,36 @@ class TableHere:
     def every(self, names: Sequence[str], most: int) -> pa.Table:
         """Columns `names` of all rows, in the order of `files` and of the rows there. Raises as `rows`."""
         return self._scan(names, None, most)
+
+    def batches(self, names: Sequence[str], time: str = "", slices: Slices = ()) -> Iterator[pa.RecordBatch]:
+        """Columns `names` of all rows, or of those that `rows` has, however many they are: one batch after another,
+        the first without rows. Raises LocalUnsupportedError, also after some of them."""
+        if not time:
+            return self._batches(names, None, None)
+        asked = list(dict.fromkeys((*names, time)))
+        near = row_groups.near(time, slices)
+        return (rows.select(names) for rows in self._batches(asked, lambda batch: inside(batch, time, slices), near))
+
+    def batches_with(self, names: Sequence[str], name: str, values: pa.Array) -> Iterator[pa.RecordBatch]:
+        """As `batches`, of the rows whose column `name` has one of `values`."""
+        asked, condition = list(dict.fromkeys((*names, name))), partial(_has_one_of, {name: values})
+        return (rows.select(names) for rows in self._batches(asked, condition, row_groups.within(name, values)))
+
+    def _batches(
+        self,
+        names: Sequence[str],
+        condition: Callable[[pa.RecordBatch], pa.Array] | None,
+        choose: row_groups.Chooser | None,
+    ) -> Iterator[pa.RecordBatch]:
+        with local_errors():
+            schema = arrow_schema(self.schema, names)
+            yield pa.RecordBatch.from_pylist([], schema)
+            for name in self.files:
+                path = self.folder / name
+                groups = None if choose is None else choose(path)
+                wanted = all_groups if groups is None else (lambda _, groups=groups: groups)
+                for batch in plain_batches(str(path), schema, wanted, threads=True, rows=STREAMED_ROWS):
+                    yield batch.filter(condition(batch)) if condition else batch
 
     def extent(self, time: str) -> tuple[int, int | None, int | None]:
         """Of all rows: how many they are, and the first and the last `time`, microseconds; None where no row has one.

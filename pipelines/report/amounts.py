@@ -52,11 +52,12 @@ class Amount:
 
     @property
     def order(self) -> tuple[int, float, float]:
-        """Sort key: counts by logarithm (zero below all others), other measures by value, unknown first."""
+        """Sort key: counts by logarithm (zero below all others), other measures by value, NaN as the largest, unknown
+        first."""
         if self.log10 is not None:
             return (2, self.log10, 0.0)
         if self.exact is not None:
-            return (1, 0.0, float(self.exact))
+            return (1, 1.0, 0.0) if math.isnan(self.exact) else (1, 0.0, float(self.exact))
         return (0, 0.0, 0.0)
 
 

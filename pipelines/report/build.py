@@ -12,6 +12,7 @@ from trendlake.cep_core import AnyPlan, draw
 from trendlake.cep_core.errors import NotSupportedError
 from trendlake.pipelines.delta.tables import Warehouse, exists
 from trendlake.pipelines.report import chart
+from trendlake.pipelines.report.database import spill_folder
 from trendlake.pipelines.report.facts import ReportFacts, RunFacts
 from trendlake.pipelines.report.places import Places, write_whole
 from trendlake.pipelines.report.read_pattern import read_pattern
@@ -67,11 +68,12 @@ def read_facts(
     source = run.source or facts.source
     results = warehouse.results(facts.name)
     used = plan if plan is not None and plan.hash == run.plan_hash else None
+    folder = spill_folder(warehouse)
     return ReportFacts(
         pattern=facts,
         run=run,
         quarantine=read_quarantine(spark, warehouse, source, run),
-        results=read_results(spark, results, facts, run, used) if exists(spark, results) else None,
+        results=read_results(spark, results, facts, run, used, folder) if exists(spark, results) else None,
         made_at=datetime.now(UTC),
     )
 

@@ -1,136 +1,92 @@
-"""The results of a run, and of the time before it, from Delta. Spark prunes and selects; `summary` does the rest."""
+"""The results of a run, and of the time before it, from Delta. The database selects; `summary` does the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, Row, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import SparkSession
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment, shifted
 from trendlake.cep_core.sharing.family import row_hash
 from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import TableHere, table_here
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.report.amounts import Amount, amount_of
+from trendlake.pipelines.report.database import WAS_THERE, Column, Database, During, Stored
 from trendlake.pipelines.report.facts import PatternFacts, ResultFacts, RowResult, RunFacts, Window
 from trendlake.pipelines.report.layout import Layout
-from trendlake.pipelines.report.read_rows import Span, micros, read_counted, read_counted_here
-from trendlake.pipelines.report.shape import Shape, between
+from trendlake.pipelines.report.read_rows import Matches, Span, as_text, micros, read_counted, times_of
+from trendlake.pipelines.report.shape import Shape
 from trendlake.pipelines.report.summary import Columns, ResultRow, result_row, summarise
 from trendlake.pipelines.report.words import length
+from trendlake.pipelines.results.provenance import PLAN_HASH
 from trendlake.pipelines.results.reuse import row_hashes
-from trendlake.pipelines.results.spark_order import spark_texts
-from trendlake.pipelines.spark.columns import column
 
 ENOUGH_WINDOWS = 24
 """An interval with as many windows makes a picture by itself; a shorter one is shown with what came before it."""
 SPAN_WINDOWS = 60
 """About how many windows of history put a short interval in context."""
-_BEFORE, _AFTER = -(2**63), 2**63 - 2
-"""Microseconds that no window's end comes before, or after."""
 
 
 def read_results(
-    spark: SparkSession, path: str, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None = None
+    spark: SparkSession,
+    path: str,
+    pattern: PatternFacts,
+    run: RunFacts,
+    plan: AnyPlan | None = None,
+    folder: Path | None = None,
 ) -> ResultFacts:
     """The results of the run's interval, as of the version it published (the newest, where it has published none).
 
     `plan`: the run's, where it is known: says which rows are the interval's. Rows of another state of the pattern
-    (another plan hash) are not compared with these: they are counted only.
+    (another plan hash) are not compared with these: they are counted only. `folder`: as of `Database`.
     """
-    version = run.results_version
-    with suppress(LocalUnsupportedError):
-        return _results_here(table_here(spark, path, version), pattern, run, plan)
-    reader = spark.read.format("delta")
-    table = (reader if version is None else reader.option("versionAsOf", version)).load(path)
-    if not Layout.of(table.columns, pattern.kind).windows:
-        return _counted(table, pattern, run, plan, version)
+    table = Stored.at(spark, path, run.results_version)
+    with Database(folder) as database:
+        if Layout.of(table.names, pattern.kind).windows:
+            return _windows(database, table, pattern, run, plan)
+        return _counted(database, table, pattern, run, plan)
+
+
+def _windows(
+    database: Database, table: Stored, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None
+) -> ResultFacts:
+    """Of kind trends: windows that end in the span."""
     shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
-    spanned = between(table, _span_from(run), run.interval_to)
-    current = _is_current(table, run, plan)
-    older = 0 if current is None else spanned.where(~current).count()
-    frame = (spanned if current is None else spanned.where(current)).select(*shape.columns())
+    low, high = (None if at is None else micros(at) + 1 for at in (_span_from(run), run.interval_to))
+    current = None if run.plan_hash is None else [_row_hash(run, plan)]
+    older = _load(database, table, shape.columns(), During("window_end", low, high), current)
     columns = Columns(shape.groups, shape.measures, shape.measure)
-    return summarise(_Rows(frame, shape, run.interval_from), columns, older_rows=older, version=version)
+    rows = _Rows(database, table, shape, run.interval_from)
+    return summarise(rows, columns, older_rows=older, version=run.results_version)
 
 
-def _results_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None) -> ResultFacts:
-    """As Spark reads them, of at most `limits.PAGE_ROWS` rows. Raises LocalUnsupportedError."""
-    if not Layout.of(table.schema.names, pattern.kind).windows:
-        return _counted_here(table, pattern, run, plan)
-    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
-    logs = [f"{name}_log10" for name in shape.measures if f"{name}_log10" in shape.companions]
-    named = dict.fromkeys((*shape.groups, "window_start", "window_end", *shape.measures, *logs, "plan_hash"))
-    since = _span_from(run)
-    ends = _BEFORE if since is None else micros(since), _AFTER if run.interval_to is None else micros(run.interval_to)
-    rows = table.rows([*named], "window_end", [(ends[0] + 1, ends[1] + 1)], limits.PAGE_ROWS)
-    with local_errors():
-        older = 0
-        if run.plan_hash is not None:
-            current = pc.fill_null(pc.equal(rows["plan_hash"], _row_hash(run, plan)), False)
-            older = rows.num_rows - (pc.sum(current).as_py() or 0)
-            rows = rows.filter(current)
-        results = [_result(row, shape, run.interval_from) for row in _shaped(rows, shape).to_pylist()]
-    columns = Columns(shape.groups, shape.measures, shape.measure)
-    return summarise(results, columns, older_rows=older, version=run.results_version)
-
-
-def _shaped(rows: pa.Table, shape: Shape) -> pa.Table:
-    """The columns of `Shape.columns`. Raises LocalUnsupportedError for values whose text is not certain."""
-    columns: dict[str, Any] = {f"g{i}": spark_texts(rows[name]) for i, name in enumerate(shape.groups)}
-    columns |= {"ws": rows["window_start"].cast(pa.int64()), "we": rows["window_end"].cast(pa.int64())}
-    for i, name in enumerate(shape.measures):
-        kind = rows[name].type
-        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        if not (number or pa.types.is_string(kind) or pa.types.is_boolean(kind)):
-            raise LocalUnsupportedError(f"values of {kind}")
-        log = f"{name}_log10"
-        columns[f"v{i}"] = rows[name]
-        columns[f"l{i}"] = rows[log] if log in shape.companions else pa.nulls(rows.num_rows, pa.float64())
-    return pa.table(columns)
-
-
-def _counted_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None) -> ResultFacts:
-    """As `_counted`. Raises LocalUnsupportedError."""
-    layout = Layout.of(table.schema.names, pattern.kind)
-    owner, span = _span(layout, run, plan)
-    names = [name for name in table.schema.names if name != "graph" or layout.named]
-    rows = table.rows(names, owner, [(micros(span.low), micros(span.high))], limits.PAGE_ROWS)
-    with local_errors():
-        older, current = 0, _current_forms(run, plan, span)
-        if current is not None:
-            current_rows = pc.is_in(rows["plan_hash"], pa.array(current, pa.string()))
-            older = rows.num_rows - (pc.sum(current_rows).as_py() or 0)
-            rows = rows.filter(current_rows)
-        lifetime = None if plan is None else plan.result_shape.lifetime
-        facts = read_counted_here(rows, pattern, span, owner, lifetime)
-    return replace(facts, older_rows=older, version=run.results_version, largest=with_lengths(facts.largest, plan))
+def _load(
+    database: Database, table: Stored, columns: Mapping[str, Column], during: During, current: Sequence[str] | None
+) -> int:
+    """Loads the rows that have one of the plan hashes `current` (None: all); how many there are of others."""
+    if current is None or PLAN_HASH not in table.names:
+        database.load(table, columns, during)
+        return 0
+    database.load(table, {**columns, "h": Column(PLAN_HASH)}, during)
+    (older,) = database.one(f"SELECT count(*) FROM rows WHERE NOT {WAS_THERE}", current)
+    if older:
+        database.run(f"DELETE FROM rows WHERE NOT {WAS_THERE}", current)
+    return int(older)
 
 
 def _counted(
-    table: DataFrame, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None, version: int | None
+    database: Database, table: Stored, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None
 ) -> ResultFacts:
     """Of a kind without windows in its rows."""
-    owner, span = _span(Layout.of(table.columns, pattern.kind), run, plan)
-    older = 0
-    current = _current_forms(run, plan, span) if "plan_hash" in table.columns else None
-    if current is not None:
-        is_current = sf.col("plan_hash").isin(current)
-        inside = (column(owner) >= sf.lit(span.low)) & (column(owner) < sf.lit(span.high))
-        older = table.where(inside & ~is_current).count()
-        table = table.where(is_current)
-    lifetime = None if plan is None else plan.result_shape.lifetime
-    facts = read_counted(table, pattern, span, owner, lifetime)
-    return replace(facts, older_rows=older, version=version, largest=with_lengths(facts.largest, plan))
+    owner, span = _span(Layout.of(table.names, pattern.kind), run, plan)
+    loaded = Matches.of(table.schema, pattern, owner)
+    during = During(owner, micros(span.low), micros(span.high))
+    older = _load(database, table, loaded.columns, during, _current_forms(run, plan, span))
+    facts = read_counted(database, loaded, span, None if plan is None else plan.result_shape.lifetime)
+    return replace(facts, older_rows=older, version=run.results_version, largest=with_lengths(facts.largest, plan))
 
 
 def with_lengths(rows: tuple[RowResult, ...], plan: AnyPlan | None) -> tuple[RowResult, ...]:
@@ -181,24 +137,33 @@ def _owned(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, da
 
 
 class _Rows:
-    """The rows of a frame, as often as they are asked for: kept when they are few."""
+    """The rows of kind trends, as often as they are asked for: kept when they are few."""
 
-    def __init__(self, frame: DataFrame, shape: Shape, since: datetime | None) -> None:
-        self._frame, self._shape, self._since = frame, shape, since
-        few = frame.limit(limits.PAGE_ROWS + 1).collect()
-        self._in_memory = [_result(row, shape, since) for row in few] if len(few) <= limits.PAGE_ROWS else None
+    def __init__(self, database: Database, table: Stored, shape: Shape, since: datetime | None) -> None:
+        self._database, self._shape, self._since = database, shape, since
+        self._times = times_of(table.schema)
+        (count,) = database.one("SELECT count(*) FROM rows")
+        self._in_memory = [*self._read()] if count <= limits.PAGE_ROWS else None
 
     def __iter__(self) -> Iterator[ResultRow]:
-        if self._in_memory is not None:
-            return iter(self._in_memory)
-        rows = self._frame.toLocalIterator(prefetchPartitions=True)
-        return (_result(row, self._shape, self._since) for row in rows)
+        return iter(self._in_memory) if self._in_memory is not None else self._read()
 
-
-def _is_current(table: DataFrame, run: RunFacts, plan: AnyPlan | None) -> Column | None:
-    if run.plan_hash is None or "plan_hash" not in table.columns:
-        return None
-    return sf.col("plan_hash").eqNullSafe(sf.lit(_row_hash(run, plan)))
+    def _read(self) -> Iterator[ResultRow]:
+        shape, columns = self._shape, self._shape.columns()
+        groups, measures = len(shape.groups), range(len(shape.measures))
+        asked = [f"g{i}" for i in range(groups)] + ["ws", "we"] + [f"v{i}" for i in measures]
+        asked += [f"l{i}" if f"l{i}" in columns else "NULL" for i in measures]
+        for row in self._database.each(f"SELECT {', '.join(asked)} FROM rows"):
+            ws, we, *rest = row[groups:]
+            values = tuple(
+                (name, amount_of(as_text(rest[i], name in self._times), rest[len(measures) + i]))
+                for i, name in enumerate(shape.measures)
+            )
+            amount = dict(values).get(shape.measure.name, Amount(1, 0.0))
+            if not isinstance(amount, Amount):
+                raise TypeError(f"{shape.measure.name} is no number")
+            counted = amount if shape.measure.is_count else Amount(amount.exact)
+            yield result_row(row[:groups], Window(moment(ws), moment(we)), counted, values, self._since)
 
 
 def _span_from(run: RunFacts) -> datetime | None:
@@ -208,17 +173,3 @@ def _span_from(run: RunFacts) -> datetime | None:
     windows = run.windows or 1
     intervals = 1 if windows >= ENOUGH_WINDOWS else SPAN_WINDOWS // windows
     return shifted(run.interval_to, intervals * (run.interval_from - run.interval_to))
-
-
-def _result(row: Row | Mapping[str, Any], shape: Shape, since: datetime | None) -> ResultRow:
-    values = tuple((name, amount_of(row[f"v{i}"], row[f"l{i}"])) for i, name in enumerate(shape.measures))
-    amount = dict(values).get(shape.measure.name, Amount(1, 0.0))
-    if not isinstance(amount, Amount):
-        raise TypeError(f"{shape.measure.name} is no number")
-    return result_row(
-        tuple(row[f"g{i}"] for i in range(len(shape.groups))),
-        Window(moment(row["ws"]), moment(row["we"])),
-        amount if shape.measure.is_count else Amount(amount.exact),
-        values,
-        since,
-    )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
+from trendlake.pipelines.report.database import Column
 from trendlake.pipelines.report.facts import Measure
-from trendlake.pipelines.spark.columns import column
 
 _SYSTEM = frozenset({"window_start", "window_end"}) | PROVENANCE_COLUMNS
 
@@ -45,26 +42,17 @@ class Shape:
             return cls(groups, measures, Measure(counts[0] if counts else "rows", True), companions)
         return cls(groups, measures, Measure(numbers[0], False), companions)
 
-    def columns(self) -> list[Column]:
-        """The row of the report: `g0..` groups as text, `ws` and `we` in microseconds, `v0..` measures and `l0..` their
-        log10, NULL where a measure has none."""
-        groups = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(self.groups)]
-        values = [column(name).alias(f"v{i}") for i, name in enumerate(self.measures)]
-        logs = [
-            (column(f"{name}_log10") if f"{name}_log10" in self.companions else sf.lit(None))
-            .cast("double")
-            .alias(f"l{i}")
+    def columns(self) -> dict[str, Column]:
+        """What the report loads of each row: groups as text (`g0` ...), the window (`ws`, `we`), measures (`v0` ...)
+        and their log10 (`l0` ..., of those that have one)."""
+        groups = {f"g{i}": Column(name, "text") for i, name in enumerate(self.groups)}
+        values = {f"v{i}": Column(name) for i, name in enumerate(self.measures)}
+        logs = {
+            f"l{i}": Column(f"{name}_log10", "number")
             for i, name in enumerate(self.measures)
-        ]
-        window = [sf.unix_micros("window_start").alias("ws"), sf.unix_micros("window_end").alias("we")]
-        return [*groups, *window, *values, *logs]
-
-
-def between(table: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
-    """The rows whose window ends in `(since, until]`."""
-    if since is not None:
-        table = table.where(sf.col("window_end") > sf.lit(since))
-    return table if until is None else table.where(sf.col("window_end") <= sf.lit(until))
+            if f"{name}_log10" in self.companions
+        }
+        return groups | {"ws": Column("window_start"), "we": Column("window_end")} | values | logs
 
 
 def _is_count(kind: st.DataType) -> bool:

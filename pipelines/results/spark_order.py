@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trendlake.pipelines.errors import LocalUnsupportedError
 
@@ -27,16 +27,19 @@ def comparable(value: Any) -> tuple[Any, ...]:
     return (1, value)
 
 
-def spark_texts(values: pa.ChunkedArray) -> list[str | None]:
-    """`values` as Spark casts them to STRING. Raises LocalUnsupportedError for types whose text is Java's own."""
+def texts_here(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """`values` as Spark casts them to STRING. Raises LocalUnsupportedError for types and days whose text is Java's
+    own."""
     kind = values.type
     whole = pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
     if not (whole or pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind)):
         raise LocalUnsupportedError(f"the text of {kind}")
-    return [None if value is None else _text(value) for value in values.to_pylist()]
+    if pa.types.is_date(kind) and not _four_digits(values):
+        raise LocalUnsupportedError("the text of a day whose year has not four digits")
+    return values.cast(pa.string())
 
 
-def _text(value: str | bool | int | Decimal | date) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(int(value)) if isinstance(value, Decimal) else str(value)
+def _four_digits(days: pa.Array | pa.ChunkedArray) -> bool:
+    ends = pc.min_max(days.cast(pa.date32()).cast(pa.int32())).as_py()
+    first, last = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
+    return ends["min"] is None or bool(first <= ends["min"] and ends["max"] <= last)

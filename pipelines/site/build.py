@@ -19,6 +19,7 @@ from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version
 from trendlake.pipelines.error_text import in_words
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.report.build import drawn
+from trendlake.pipelines.report.database import spill_folder
 from trendlake.pipelines.report.facts import PatternFacts, RunFacts
 from trendlake.pipelines.report.places import Places, alone, write_whole
 from trendlake.pipelines.report.read_pattern import read_pattern
@@ -186,7 +187,7 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
     runs, sources = together.runs(pattern.name), together.sources
     results = warehouse.results(pattern.name)
     published = exists(spark, results)
-    overview = read_overview(spark, results, pattern, plan) if published else None
+    overview = read_overview(spark, results, pattern, plan, spill_folder(warehouse)) if published else None
     shown = None if overview is None else read_shown(spark, results, pattern, plan)
     if overview is not None and shown is not None:
         overview = replace(overview, rows=shown.total, earlier_rows=shown.stale)  # as `trendlake show` counts them

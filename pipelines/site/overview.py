@@ -1,16 +1,39 @@
-"""The data of a chart and a heat map of all that a pattern has published: `Counts`, counted here or by Spark."""
+"""What a chart and a heat map need of all that a pattern has published: `Counts`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from decimal import Decimal
-from typing import NamedTuple, Protocol
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from trendlake.pipelines.report.facts import Measure
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
+from trendlake.pipelines.report.database import HALF, Column, Database, Stored, logarithm, stretch, summed
+from trendlake.pipelines.report.facts import Measure, PatternFacts
+from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.read_rows import NOUN
+from trendlake.pipelines.report.shape import Shape
+from trendlake.pipelines.results.provenance import PLAN_HASH
 
 HEAT_COLUMNS = 60
 Key = tuple[str | None, ...]
 """A group: the text of each grouping column."""
+FIRST = {
+    "o": "DESC NULLS LAST",
+    "ws": "ASC NULLS LAST",
+    "we": "ASC NULLS LAST",
+    "x": "DESC NULLS LAST",
+    "l": "DESC NULLS LAST",
+}
+"""The order of windows: the largest first, of equal ones the earliest, as everywhere."""
+RANK = "coalesce(l, CASE WHEN x = 0 THEN -1.0 END)"
+"""What counts are ranked by: the log10, zero below all others; NULL only where nothing is known."""
+SUM = f"""
+    CASE WHEN unknown = 0 AND abs(high + low // {HALF}) < {HALF} THEN high * {HALF} + low END AS x,
+    CASE WHEN unknown > 0 THEN l WHEN high + low > 0 THEN log10({HALF}::DOUBLE * high + low) END AS l"""
+"""The sum of counts, exact up to 38 digits, and its log10."""
 
 
 class Peak(NamedTuple):
@@ -18,7 +41,7 @@ class Peak(NamedTuple):
 
     ws: int
     we: int
-    x: Decimal | int | float | None
+    x: int | float | None
     l: float | None  # noqa: E741 - as the column
 
 
@@ -32,43 +55,152 @@ class Ends(NamedTuple):
     windows: int
 
 
-class Counts(Protocol):
-    """All rows of a results table. A bucket is a number of seconds whose largest window stands for all, None where each
-    stands for itself."""
+@dataclass(frozen=True)
+class Counts:
+    """All rows of a results table, in tables of `database`: `amounts` names that with a row for each group (`g0` ...)
+    and window, its amount `x`, of counts the log10 `l`, and the rank `o`; `totals` is of each window, `peaks` of each
+    group. `known`: whether each `x` is.
+
+    A bucket is a number of seconds whose largest window stands for all, None where each stands for itself."""
+
+    database: Database
+    amounts: str
+    known: bool
+    forms: Mapping[str | None, int]
+    """Rows by plan hash."""
+    groups: tuple[str, ...]
+    """The grouping columns."""
+    measure: Measure
+    unit: str
+    """What a window is called."""
+    extent: tuple[int, int] | None = None
+    """Of rows that are counted by stretches of time: the first and the last moment of one, microseconds."""
+
+    @classmethod
+    def of(cls, database: Database, table: Stored, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
+        """Those of `table`; None where there is no row."""
+        if Layout.of(table.names, pattern.kind).windows:
+            return _windows(database, table, pattern)
+        return _stretches(database, table, pattern, plan)
+
+    def __post_init__(self) -> None:
+        totals = _largest(self.amounts, "ws, we")
+        if self.measure.is_count:
+            sums = f"SELECT ws, we, {SUM} FROM ({summed('ws, we', self.amounts, known=self.known)})"
+            totals = f"SELECT *, {RANK} AS o FROM ({sums})"
+        self.database.run(f"CREATE TEMP TABLE totals AS {totals}")
+        if self.groups:
+            peaks = _largest(self.amounts, ", ".join(_keys(self.groups)))
+            self.database.run(f"CREATE TEMP TABLE peaks AS {peaks}")
 
     @property
-    def forms(self) -> Mapping[str | None, int]:
-        """Rows by plan hash."""
+    def ends(self) -> Ends:
+        return Ends(*self.database.one("SELECT min(ws), max(ws), min(we), max(we), count(*) FROM totals"))
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        """The grouping columns."""
-
-    @property
-    def measure(self) -> Measure: ...
-
-    @property
-    def unit(self) -> str:
-        """The word for a window."""
-
-    @property
-    def ends(self) -> Ends: ...
-
-    @property
-    def extent(self) -> tuple[int, int] | None:
-        """Of rows that are counted by stretches of time: the first and the last moment of one, microseconds."""
-
-    @property
-    def group_count(self) -> int: ...
+    def group_count(self) -> int:
+        (count,) = self.database.one("SELECT count(*) FROM peaks")
+        return int(count)
 
     def totals(self, bucket: int | None) -> list[Peak]:
         """Over all groups, in order of time."""
+        return self._points("totals", [], bucket).get((), [])
 
     def peaks(self, most: int) -> list[tuple[Key, Peak]]:
         """The largest groups with their largest windows, the largest first."""
+        keys = _keys(self.groups)
+        rows = self.database.all(f"SELECT ws, we, x, l, {', '.join(keys)} FROM {self._largest_groups(most)}")
+        return [(tuple(key), Peak(ws, we, x, l)) for ws, we, x, l, *key in rows]  # noqa: E741 - as the column
 
     def points(self, most: int, bucket: int | None) -> Mapping[Key, list[Peak]]:
         """Of each of the largest groups, in order of time."""
+        keys = _keys(self.groups)
+        same = " AND ".join(f"a.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)
+        chosen = f"SELECT a.* FROM {self.amounts} a JOIN {self._largest_groups(most)} p ON {same}"
+        return self._points(f"({chosen})", keys, bucket)
 
-    def close(self) -> None:
-        """Frees what is held in memory."""
+    def _largest_groups(self, most: int) -> str:
+        order = ", ".join(["o DESC NULLS LAST", *(f"{key} NULLS FIRST" for key in _keys(self.groups))])
+        return f"(FROM peaks ORDER BY {order} LIMIT {most})"
+
+    def _points(self, rows: str, keys: Sequence[str], bucket: int | None) -> Mapping[Key, list[Peak]]:
+        slot = "ws" if bucket is None else stretch("ws", bucket)
+        slots = ", ".join([*keys, "slot"])
+        slotted = _largest_of_few(f"(SELECT *, {slot} AS slot FROM {rows})", slots)
+        points: dict[Key, list[Peak]] = defaultdict(list)
+        asked = ", ".join(["ws", "we", "x", "l", *keys])
+        for ws, we, x, l, *key in self.database.all(f"SELECT {asked} FROM ({slotted}) ORDER BY slot"):  # noqa: E741
+            points[tuple(key)].append(Peak(ws, we, x, l))
+        return points
+
+
+def _keys(groups: Sequence[str]) -> list[str]:
+    return [f"g{i}" for i in range(len(groups))]
+
+
+def _largest(rows: str, keys: str) -> str:
+    """The row of the largest window of each of `keys`, of which there may be more than fit in memory."""
+    order = ", ".join(f"{name} {way}" for name, way in FIRST.items())
+    return f"FROM {rows} QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {order}) = 1"
+
+
+def _largest_of_few(rows: str, keys: str) -> str:
+    """The same of few `keys`: an aggregate, which holds one row of each, takes less than a window function."""
+    fields = ", ".join(f"'{name}': {name}" for name in FIRST)
+    order = ", ".join(f"{name}, '{way}'" for name, way in FIRST.items())
+    return f"SELECT unnest(arg_min({{{fields}}}, create_sort_key({order}))), {keys} FROM {rows} GROUP BY {keys}"
+
+
+def _windows(database: Database, table: Stored, pattern: PatternFacts) -> Counts | None:
+    """Of kind trends: a row is a window's already."""
+    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
+    name, count = shape.measure.name, shape.measure.is_count
+    columns = {key: Column(group, "text") for key, group in zip(_keys(shape.groups), shape.groups, strict=True)}
+    columns |= {"ws": Column("window_start"), "we": Column("window_end"), "h": Column(PLAN_HASH)}
+    x, log = "1::HUGEINT", "0.0::DOUBLE"
+    if name in shape.measures:
+        columns["x"] = Column(name, "count" if count else "number")
+        if companion := f"{name}_log10" in shape.companions and count:
+            columns["l"] = Column(f"{name}_log10", "number")
+        x = "x::HUGEINT" if count else "x"
+        log = logarithm("x", "l" if companion else "NULL::DOUBLE") if count else "NULL::DOUBLE"
+    rank = RANK if count else "x"
+    amounts = ", ".join([*_keys(shape.groups), "ws", "we", "h", f"{x} AS x", f"{log} AS l"])
+    database.load(table, columns, select=f"SELECT *, {rank} AS o FROM (SELECT {amounts} FROM batch)")
+    forms, known = _forms(database, "x")
+    return Counts(database, "rows", known, forms, shape.groups, shape.measure, "window") if forms else None
+
+
+def _stretches(database: Database, table: Stored, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
+    """Of the other kinds: rows are counted (of graphs, what they hold) by stretches of time."""
+    groups = tuple(name for name in pattern.group_by if name in table.names)
+    layout = Layout.of(table.names, pattern.kind)
+    keys = _keys(groups)
+    columns = {key: Column(group, "text") for key, group in zip(keys, groups, strict=True)}
+    columns |= {"t": Column(plan.owned(range(1))[0] if plan else layout.owner), "h": Column(PLAN_HASH)}
+    if layout.graphs:
+        columns |= {"x": Column("matches", "count"), "l": Column("matches_log10", "number")}
+    database.load(table, columns)
+    forms, known = _forms(database, "x" if layout.graphs else "*")
+    if not forms:
+        return None
+    first, last = database.one("SELECT min(t), max(t) FROM rows")
+    unit = unit_of(moment(first), moment(last))
+    size = unit.seconds * SECOND
+    start = f"{stretch('t', unit.seconds)} * {size} + {MONDAY_MICROS}"
+    place = ", ".join([*keys, "ws", "we"])
+    amount = f", x, {logarithm('x', 'l')} AS l" if layout.graphs else ""
+    asked = ", ".join([*keys, f"{start} AS ws", f"{start} + {size} AS we"])
+    cut = f"(SELECT {asked}{amount} FROM rows)"
+    if layout.graphs:
+        amounts = f"SELECT {place}, {SUM} FROM ({summed(place, cut, known=known)})"
+    else:
+        amounts = f"SELECT {place}, count(*)::HUGEINT AS x, log10(count(*)) AS l FROM {cut} GROUP BY {place}"
+    database.run(f"CREATE TEMP TABLE amounts AS SELECT *, {RANK} AS o FROM ({amounts})")
+    return Counts(database, "amounts", known, forms, groups, NOUN, unit.name, (first, last))
+
+
+def _forms(database: Database, x: str) -> tuple[Mapping[str | None, int], bool]:
+    """Rows by plan hash, and whether none of them lacks the amount `x`."""
+    rows = database.all(f"SELECT h, count(*), count({x}) FROM rows GROUP BY h")
+    return {form: count for form, count, _ in rows}, all(count == there for _, count, there in rows)

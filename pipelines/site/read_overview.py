@@ -1,66 +1,61 @@
 """All that a pattern has published, boiled down to what a chart and a heat map show.
 
 However many groups and windows there are, few rows are kept: the totals of at most `MOST_POINTS` stretches of time, and
-the `GROUPS_SHOWN` largest groups in at most `HEAT_COLUMNS` of them. Few rows on this machine's disk are counted in this
-process, others by Spark.
+the `GROUPS_SHOWN` largest groups in at most `HEAT_COLUMNS` of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.bins import SECOND, shared_point
+from trendlake.pipelines.report.database import Database, Stored
 from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, Window
 from trendlake.pipelines.report.summary import MOST_POINTS
 from trendlake.pipelines.results.reuse import current_hashes
 from trendlake.pipelines.site.facts import GroupFacts, OverviewFacts
 from trendlake.pipelines.site.overview import HEAT_COLUMNS, Counts, Peak
-from trendlake.pipelines.site.overview_by_spark import counts_by_spark
-from trendlake.pipelines.site.overview_here import counts_here
 
 GROUPS_SHOWN = 24
 
 
-def read_overview(spark: SparkSession, path: str, pattern: PatternFacts, plan: AnyPlan | None) -> OverviewFacts | None:
-    """The results at `path` as they are now; None where there is no row. `plan`: the pattern's, where it compiles."""
-    try:
-        counts = counts_here(spark, path, pattern, plan)
-    except LocalUnsupportedError:
-        counts = counts_by_spark(spark, path, pattern, plan)
-    return None if counts is None else overview(counts, plan)
+def read_overview(
+    spark: SparkSession, path: str, pattern: PatternFacts, plan: AnyPlan | None, folder: Path | None = None
+) -> OverviewFacts | None:
+    """The results at `path` as they are now; None where there is no row. `plan`: the pattern's, where it compiles;
+    `folder`: as of `Database`."""
+    with Database(folder) as database:
+        counts = Counts.of(database, Stored.at(spark, path), pattern, plan)
+        return None if counts is None else _overview(counts, plan)
 
 
-def overview(counts: Counts, plan: AnyPlan | None) -> OverviewFacts:
-    """Closes `counts`."""
-    try:
-        first, last, first_end, until, windows = counts.ends
-        span = moment(last) - moment(first)
-        bucket, heat = (shared_point(windows, span, most) for most in (MOST_POINTS, HEAT_COLUMNS))
-        return OverviewFacts(
-            group_columns=counts.groups,
-            measure=counts.measure,
-            unit=counts.unit,
-            rows=sum(counts.forms.values()),
-            earlier_rows=_earlier(counts.forms, plan, first, until),
-            windows=windows,
-            first=moment(first),
-            last=moment(until),
-            extent=None if counts.extent is None else (moment(counts.extent[0]), moment(counts.extent[1])),
-            totals=_points(counts.totals(bucket), counts.measure),
-            bucket_seconds=bucket,
-            step_seconds=(plan.windows.slide if plan and counts.unit == "window" else first_end - first) / SECOND,
-            group_count=counts.group_count if counts.groups else 0,
-            groups=_groups(counts, heat) if counts.groups else (),
-            heat_seconds=heat,
-        )
-    finally:
-        counts.close()
+def _overview(counts: Counts, plan: AnyPlan | None) -> OverviewFacts:
+    first, last, first_end, until, windows = counts.ends
+    span = moment(last) - moment(first)
+    bucket, heat = (shared_point(windows, span, most) for most in (MOST_POINTS, HEAT_COLUMNS))
+    return OverviewFacts(
+        group_columns=counts.groups,
+        measure=counts.measure,
+        unit=counts.unit,
+        rows=sum(counts.forms.values()),
+        earlier_rows=_earlier(counts.forms, plan, first, until),
+        windows=windows,
+        first=moment(first),
+        last=moment(until),
+        extent=None if counts.extent is None else (moment(counts.extent[0]), moment(counts.extent[1])),
+        totals=_points(counts.totals(bucket), counts.measure),
+        bucket_seconds=bucket,
+        step_seconds=(plan.windows.slide if plan and counts.unit == "window" else first_end - first) / SECOND,
+        group_count=counts.group_count if counts.groups else 0,
+        groups=_groups(counts, heat) if counts.groups else (),
+        heat_seconds=heat,
+    )
 
 
 def _groups(counts: Counts, heat: int | None) -> tuple[GroupFacts, ...]:

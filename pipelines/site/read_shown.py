@@ -17,7 +17,7 @@ from trendlake.pipelines.report.layout import Layout
 from trendlake.pipelines.report.words import length
 from trendlake.pipelines.results.columns import ranking_of
 from trendlake.pipelines.results.read import Selection, read_rows
-from trendlake.pipelines.results.spark_order import spark_texts
+from trendlake.pipelines.results.spark_order import texts_here
 from trendlake.pipelines.site.facts import ShownFacts
 
 ROWS_SHOWN = 10
@@ -55,7 +55,8 @@ def _rows(
 def _texts(values: pa.ChunkedArray) -> list[str | None]:
     """As a run's page has them; of the types whose text only Spark knows, Python's."""
     try:
-        return spark_texts(values)
+        texts: list[str | None] = texts_here(values).to_pylist()
+        return texts
     except LocalUnsupportedError:
         return [None if value is None else str(value) for value in values.to_pylist()]
 

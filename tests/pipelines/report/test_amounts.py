@@ -135,3 +135,14 @@ def _sum(amounts: list[Amount]) -> Amount:
     for amount in amounts:
         tally.add(amount, ())
     return tally.total()
+
+
+def test_nan_is_the_largest_measure_in_whatever_order_rows_come() -> None:
+    """As Spark orders them: unknown, numbers, NaN."""
+    ordered = [Amount(None), Amount(-1.0), Amount(2.0), Amount(math.inf), Amount(math.nan)]
+    for amounts in (ordered, ordered[::-1]):
+        tally = Tally()
+        for amount in amounts:
+            tally.add(amount, ())
+        assert tally.value(add=False) is ordered[-1]
+        assert sorted(amounts, key=lambda amount: amount.order) == ordered

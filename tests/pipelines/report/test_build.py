@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import math
+import random
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
+from tests.reference.page_numbers import in_order, reasons_of
 from tests.support.flights import Lake
 from trendlake.pipelines.delta import limits
+from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.build import build_report, read_facts
 from trendlake.pipelines.report.errors import RunNotFoundError
 from trendlake.pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
 from trendlake.pipelines.report.read_pattern import read_pattern
-from trendlake.pipelines.report.read_quarantine import _read_by_spark, _read_here, read_quarantine
+from trendlake.pipelines.report.read_quarantine import REASONS_SHOWN, SAMPLES_SHOWN, TEXT_LIMIT, read_quarantine
 from trendlake.pipelines.report.read_run import read_run
 from trendlake.pipelines.report.read_windows import read_results
 from trendlake.pipelines.runs.record import recorded
 from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
 
 DAY = datetime(2013, 3, 2, tzinfo=UTC)
+TIME = pa.timestamp("us", "UTC")
 
 
 def facts_of_run(lake: Lake, run_id: str) -> ReportFacts:
@@ -85,16 +94,77 @@ def test_a_report_made_later_shows_what_was_published_then(story: Lake) -> None:
 
 
 def test_rows_that_broke_the_contract_are_shown_as_they_came(story: Lake) -> None:
-    """Of the run's own source version only; by rule and reason, with samples. Read here, and by Spark."""
+    """Of the run's own source version only; by rule and reason, with samples."""
     run = read_run(story.spark, story.warehouse, "test_pattern", "two")
     quarantine = read_quarantine(story.spark, story.warehouse, "flights", run)
-    path = story.warehouse.quarantine("flights")
-    assert _read_here(story.spark, path, run, 1) == quarantine == _read_by_spark(story.spark, path, run, 1)
     assert (quarantine.rows, quarantine.stored, sum(reason.rows for reason in quarantine.reasons)) == (1, 1, 1)
     assert quarantine.samples[0].rule == quarantine.reasons[0].rule
     assert ("carrier", "<b>&") in quarantine.samples[0].values
     other = read_quarantine(story.spark, story.warehouse, "flights", replace(run, source_version=99))
     assert (other.rows, other.stored) == (1, 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_quarantines(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    """The reference's reasons and samples, of a table that this process reads and of one that only Spark reads; texts
+    are Spark's."""
+    rng = random.Random(seed)
+    rows = [
+        {
+            "id": i,
+            "name": rng.choice(["x" * 300, "<b>", "", None]),
+            "at": rng.choice([DAY + timedelta(microseconds=i), None]),
+            "price": rng.choice([1e10, math.nan, 0.5, None]),
+            "rule": rng.choice(["r1", "r2", "", None]),
+            "reason": rng.choice([*(f"because {n}" for n in range(9)), None]),
+            "run_id": rng.choice(["r", "r", "other"]),
+            "source_version": rng.choice([7, 7, 8, None]),
+            "quarantined_at": DAY + timedelta(seconds=rng.randrange(3)),
+        }
+        for i in range(rng.choice([0, 200]))
+    ]
+    kinds = [("id", pa.int64()), ("name", pa.string()), ("at", TIME), ("price", pa.float64()), ("rule", pa.string())]
+    kinds += [
+        ("reason", pa.string()),
+        ("run_id", pa.string()),
+        ("source_version", pa.int64()),
+        ("quarantined_at", TIME),
+    ]
+    table = pa.Table.from_pylist(rows, pa.schema(kinds))
+    mine = [row for row in rows if (row["run_id"], row["source_version"]) == ("r", 7)]
+    turns: Counter[str | None] = Counter()
+    samples = []
+    for row in sorted(mine, key=lambda row: (in_order(row["reason"]), row["quarantined_at"], row["id"])):
+        turns[row["rule"]] += 1
+        samples.append((turns[row["rule"]], in_order(row["rule"]), row))
+    samples = sorted(samples, key=lambda item: item[:2])[:SAMPLES_SHOWN]
+    reasons = reasons_of(mine)
+    for mapping in ("none", "name"):
+        warehouse = Warehouse(str(tmp_path / mapping))
+        writer = frame_of(spark, table).coalesce(1).write.format("delta").option("delta.columnMapping.mode", mapping)
+        writer.save(warehouse.quarantine("s"))
+        facts = read_quarantine(spark, warehouse, "s", replace(_run(None), source_version=7))
+        assert [(item.rule or None, item.reason or None, item.rows) for item in facts.reasons] == [
+            (rule or None, reason or None, n) for rule, reason, n in reasons[:REASONS_SHOWN]
+        ]
+        assert (facts.rows, facts.stored, facts.other_reasons) == (
+            len(mine),
+            len(mine),
+            len(reasons) - len(facts.reasons),
+        )
+        assert facts.other_rows == sum(n for _, _, n in reasons[REASONS_SHOWN:])
+        assert [dict(sample.values) for sample in facts.samples] == [_shown(row) for _, _, row in samples]
+
+
+def _shown(row: dict[str, Any]) -> dict[str, str]:
+    texts = {"id": str(row["id"])}
+    if row["name"] is not None:
+        texts["name"] = row["name"] if len(row["name"]) <= TEXT_LIMIT else row["name"][:TEXT_LIMIT] + "…"
+    if row["at"] is not None:
+        texts["at"] = row["at"].strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").rstrip(".")
+    if row["price"] is not None:
+        texts["price"] = "1.0E10" if row["price"] == 1e10 else "NaN" if math.isnan(row["price"]) else "0.5"
+    return texts
 
 
 def test_an_unknown_run_is_an_error_of_its_own(lake: Lake, tmp_path: Path) -> None:

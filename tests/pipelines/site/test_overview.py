@@ -1,28 +1,30 @@
-"""Pages count rows in this process with Spark's answers: random results of every kind."""
+"""Pages have the numbers of the reference: random results of every kind, whoever reads them."""
 
 from __future__ import annotations
 
 import math
 import random
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from tests.conftest import CHAOS
-from trendlake.pipelines.errors import LocalUnsupportedError
-from trendlake.pipelines.report import read_windows
-from trendlake.pipelines.report.facts import PatternFacts, RunFacts, StageFacts
+from tests.reference.page_numbers import overview_of, results_of
+from trendlake.pipelines.delta import limits
+from trendlake.pipelines.report.database import Stored
+from trendlake.pipelines.report.facts import Measure, PatternFacts, RunFacts, StageFacts
+from trendlake.pipelines.report.read_rows import Span
 from trendlake.pipelines.report.read_windows import read_results
-from trendlake.pipelines.site.overview_by_spark import counts_by_spark
-from trendlake.pipelines.site.overview_here import counts_here
-from trendlake.pipelines.site.read_overview import overview
+from trendlake.pipelines.site.read_overview import read_overview
+from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 
@@ -44,7 +46,7 @@ def pattern(group_by: tuple[str, ...], returns: dict[str, str]) -> PatternFacts:
 
 
 def run(days: int, windows: int) -> RunFacts:
-    stage = StageFacts("compute", "succeeded", 1.0, None, 1, 1, 0, windows, None, None, None, None, 1)
+    stage = StageFacts("compute", "succeeded", 1.0, None, None, 1, 0, 1, windows, None, None, None, 1)
     return RunFacts(
         "r",
         "p",
@@ -128,31 +130,66 @@ def same(a: Any, b: Any) -> bool:
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
 @pytest.mark.parametrize("make", [trends, matches])
-def test_random_results(
-    spark: SparkSession, tmp_path: Path, make: Any, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The pattern's page and the run's report."""
+def test_random_results(spark: SparkSession, tmp_path: Path, make: Any, seed: int) -> None:
+    """The pattern's page and the run's report have the reference's numbers, of a table that this process reads and of
+    one that only Spark reads."""
     table, facts = make(random.Random(f"{make.__name__} {seed}"))
+    paths = [str(tmp_path / "here"), str(tmp_path / "by_spark")]
+    write_deltalake(paths[0], table)
+    only_spark(spark, table, paths[1])
+    assert [Stored.at(spark, path).local is None for path in paths] == [False, True]
+    windows, graphs = "window_start" in table.column_names, "matches" in table.column_names
+    measure = Measure("matches", True) if not windows else Measure("n", True)
+    measures = list(facts.returns) or [name for name in ("score", "ids", "matches") if name in table.column_names]
+    if windows and "n" not in measures:
+        measure = Measure("mean", False)
+    counted = measure.name if windows or graphs else None
+    wanted = overview_of(table, facts, counted, count=measure.is_count)
+    for path in paths:
+        ours = read_overview(spark, path, facts, None)
+        assert same(ours, wanted), (ours, wanted)
+    for of, begin in ((run(1, 1), BASE - timedelta(days=58)), (run(14, 336), BASE + timedelta(days=1))):
+        assert of.interval_from is not None
+        assert of.interval_to is not None
+        span = Span(begin, of.interval_from, of.interval_to)
+        expected = results_of(table, facts, of, span, measure, measures)
+        for path in paths:
+            mine = read_results(spark, path, facts, replace(of, results_version=0))
+            assert same(mine, replace(expected, version=0)), (mine, expected)
+
+
+def only_spark(spark: SparkSession, table: pa.Table, path: str) -> None:
+    """Columns have other names in the files."""
+    frame_of(spark, table).write.format("delta").option("delta.columnMapping.mode", "name").save(path)
+
+
+def test_groups_whose_text_is_javas_are_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """A double, and a day of the year 12026."""
+    far = pa.array(np.array(["12026-01-18"] * 2, "datetime64[D]"))
+    rows = {"level": [1e10, None], "day": far, "window_start": pa.array([BASE] * 2, TIME)}
+    rows |= {"window_end": pa.array([BASE] * 2, TIME), "plan_hash": ["now", "now"]}
+    write_deltalake(tmp_path / "results", pa.table(rows))
+    for name, texts in (("level", {"1.0E10", None}), ("day", {"+12026-01-18"})):
+        overview = read_overview(spark, str(tmp_path / "results"), pattern((name,), {"n": "COUNT(*)"}), None)
+        assert overview is not None
+        assert {group.key[0] for group in overview.groups} == texts
+
+
+def test_a_page_of_more_than_its_memory(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest lies on disk meanwhile."""
+    rows = 400_000
+    table = pa.table(
+        {
+            "city": pa.array([f"{i * 7919 % rows:030d}" for i in range(rows)]),
+            "window_start": pa.array([BASE + HOUR * (i % 50) for i in range(rows)], TIME),
+            "window_end": pa.array([BASE + HOUR * (i % 50 + 1) for i in range(rows)], TIME),
+            "n": pa.array([Decimal(i) for i in range(rows)], COUNT),
+            "plan_hash": ["now"] * rows,
+        }
+    )
     write_deltalake(tmp_path / "results", table)
-    path = str(tmp_path / "results")
-    local, by_spark = counts_here(spark, path, facts, None), counts_by_spark(spark, path, facts, None)
-    assert local is not None
-    assert by_spark is not None
-    ours, theirs = overview(local, None), overview(by_spark, None)
-    assert same(ours, theirs), (ours, theirs)
-    for of in (run(1, 1), run(14, 336)):
-        mine = read_results(spark, path, facts, of)
-        with monkeypatch.context() as only_spark:
-            only_spark.setattr(read_windows, "table_here", refuse)
-            assert same(mine, read_results(spark, path, facts, of))
-
-
-def refuse(*_: Any) -> None:
-    raise LocalUnsupportedError("not here")
-
-
-def test_groups_whose_text_is_javas_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
-    rows = {"level": [1e10, None], "window_start": pa.array([BASE] * 2, TIME), "window_end": pa.array([BASE] * 2, TIME)}
-    write_deltalake(tmp_path / "results", pa.table(rows | {"plan_hash": ["now", "now"]}))
-    with pytest.raises(LocalUnsupportedError, match="the text of double"):
-        counts_here(spark, str(tmp_path / "results"), pattern(("level",), {"n": "COUNT(*)"}), None)
+    monkeypatch.setattr(limits, "PAGE_BYTES", 48 << 20)
+    overview = read_overview(spark, str(tmp_path / "results"), pattern(("city",), {"n": "COUNT(*)"}), None, tmp_path)
+    assert overview is not None
+    assert (overview.rows, overview.group_count, overview.groups[0].peak.exact) == (rows, rows, rows - 1)
+    assert sum(int(point.amount.exact or 0) for point in overview.totals) == rows * (rows - 1) // 2
