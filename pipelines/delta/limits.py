@@ -58,7 +58,7 @@ RESULTS_READ = 2_000_000
 COMPARED = 200_000
 """Rows of a version of results, or changes of rows, that `diff` and `history` compare."""
 PAGE_BYTES = 512 << 20
-"""Bytes that the database of a page holds in memory; the rest of its tables lies on disk."""
+"""Bytes that the database of a page holds in memory; the rest of its tables is stored on disk."""
 PAGE_ROWS = 50_000
 """Rows of results that a page holds between two passes; more are read again from its database."""
 CHANGES_READ = 10_000

@@ -1,6 +1,6 @@
 """The rows of a page in DuckDB, which counts and orders them in this process, beyond memory on disk.
 
-Who reads the table is asked once, in `Stored`: this process, or Spark where only Spark can. Both give batches of Arrow,
+`Stored` asks once which reader a table needs: this process, or Spark where only Spark can. Both give batches of Arrow,
 and the same query answers. Names of columns never come into a query: `Database.load` gives each an alias of ours
 (`g0`, `ws`), and values are parameters. Times are microseconds since the epoch.
 """
@@ -69,7 +69,7 @@ class Having:
 
 @dataclass(frozen=True)
 class Column:
-    """What is loaded of a column. `what`: its `value` (a time as microseconds); the same of no more than
+    """The values that are loaded of a column. `what`: its `value` (a time as microseconds); the same of no more than
     `shortened` characters; its `text` as Spark casts it; a `count` (DECIMAL(38, 0)); a `number` (a double)."""
 
     name: str
@@ -165,7 +165,7 @@ def _as_asked(values: pa.Array, asked: Column) -> pa.Array:
 
 
 class Database:
-    """Tables of rows for one page, which are gone when it is closed. `folder`: where they lie that do not fit in
+    """Tables of rows for one page, which are gone when it is closed. `folder`: stores what does not fit in
     `limits.PAGE_BYTES`, for as long."""
 
     def __init__(self, folder: Path | None = None) -> None:

@@ -48,9 +48,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Matches:
-    """What is loaded of found patterns, as `rows` of a database: the groups as text (`g0` ...) and as they are (`r0`
-    ...), the time `t` that says which stretch a row is of, its times `first` and `last`, of graphs the count `x` and
-    its log10 `l`, the columns shown, `names` (`v0` ...), and `ids` (`i0` ...), which tell rows apart."""
+    """The columns of found patterns, as `rows` of a database. Groups are text (`g0` ...) and as stored (`r0` ...). `t`
+    says which stretch a row is of; `first` and `last` are its times. Graphs have the count `x` and its log10 `l`. The
+    columns shown, `names`, are `v0` ...; `ids` (`i0` ...) tell rows apart."""
 
     groups: tuple[str, ...]
     names: tuple[str, ...]

@@ -43,7 +43,7 @@ class Shape:
         return cls(groups, measures, Measure(numbers[0], False), companions)
 
     def columns(self) -> dict[str, Column]:
-        """What the report loads of each row: groups as text (`g0` ...), the window (`ws`, `we`), measures (`v0` ...)
+        """The columns that the report loads: groups as text (`g0` ...), the window (`ws`, `we`), measures (`v0` ...)
         and their log10 (`l0` ..., of those that have one)."""
         groups = {f"g{i}": Column(name, "text") for i, name in enumerate(self.groups)}
         values = {f"v{i}": Column(name) for i, name in enumerate(self.measures)}

@@ -1,4 +1,4 @@
-"""What a chart and a heat map need of all that a pattern has published: `Counts`."""
+"""The numbers of a chart and a heat map, of all that a pattern has published: `Counts`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FIRST = {
 }
 """The order of windows: the largest first, of equal ones the earliest, as everywhere."""
 RANK = "coalesce(l, CASE WHEN x = 0 THEN -1.0 END)"
-"""What counts are ranked by: the log10, zero below all others; NULL only where nothing is known."""
+"""The rank of a count: the log10, zero below all others; NULL only where nothing is known."""
 SUM = f"""
     CASE WHEN unknown = 0 AND abs(high + low // {HALF}) < {HALF} THEN high * {HALF} + low END AS x,
     CASE WHEN unknown > 0 THEN l WHEN high + low > 0 THEN log10({HALF}::DOUBLE * high + low) END AS l"""
@@ -72,7 +72,7 @@ class Counts:
     """The grouping columns."""
     measure: Measure
     unit: str
-    """What a window is called."""
+    """The name of a window."""
     extent: tuple[int, int] | None = None
     """Of rows that are counted by stretches of time: the first and the last moment of one, microseconds."""
 
@@ -139,7 +139,7 @@ def _keys(groups: Sequence[str]) -> list[str]:
 
 
 def _largest(rows: str, keys: str) -> str:
-    """The row of the largest window of each of `keys`, of which there may be more than fit in memory."""
+    """The row of the largest window of each of `keys`; these may be more than fit in memory."""
     order = ", ".join(f"{name} {way}" for name, way in FIRST.items())
     return f"FROM {rows} QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {order}) = 1"
 
