@@ -48,9 +48,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Matches:
-    """The columns of found patterns, as `rows` of a database. Groups are text (`g0` ...) and as stored (`r0` ...). `t`
+    """The columns of found patterns, as `rows` of a database. Groups are text (g0 ...) and as stored (r0 ...). `t`
     says which stretch a row is of; `first` and `last` are its times. Graphs have the count `x` and its log10 `l`. The
-    columns shown, `names`, are `v0` ...; `ids` (`i0` ...) tell rows apart."""
+    columns shown, `names`, are v0 ...; `ids` (i0 ...) tell rows apart."""
 
     groups: tuple[str, ...]
     names: tuple[str, ...]

@@ -43,8 +43,8 @@ class Shape:
         return cls(groups, measures, Measure(numbers[0], False), companions)
 
     def columns(self) -> dict[str, Column]:
-        """The columns that the report loads: groups as text (`g0` ...), the window (`ws`, `we`), measures (`v0` ...)
-        and their log10 (`l0` ..., of those that have one)."""
+        """The columns that the report loads: groups as text (g0 ...), the window (`ws`, `we`), measures (v0 ...)
+        and their log10 (l0 ..., of those that have one)."""
         groups = {f"g{i}": Column(name, "text") for i, name in enumerate(self.groups)}
         values = {f"v{i}": Column(name) for i, name in enumerate(self.measures)}
         logs = {

@@ -33,7 +33,7 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 def batches_of(frame: DataFrame) -> Iterator[pa.RecordBatch]:
     """The rows of `frame` as batches of Arrow, the first one empty. They come a partition after another: all
-    rows need not fit in memory. Bytes that are no text are replaced, as where Spark hands over rows."""
+    rows do not have to fit in memory. Bytes that are no text are replaced, as where Spark hands over rows."""
     schema = to_arrow_schema(frame.schema, timezone="UTC")
     yield pa.RecordBatch.from_pylist([], schema)
     whole = frame.select(

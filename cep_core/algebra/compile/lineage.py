@@ -1,6 +1,6 @@
 """The columns of the source that the attributes of streams have their values from, and what is rarely meant of these.
 
-SELECT isig AS level FROM Reading  ->  `level` has its values from the column isig
+SELECT isig AS level FROM Reading  ->  level has its values from the column isig
 """
 
 from __future__ import annotations
