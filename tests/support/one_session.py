@@ -46,9 +46,8 @@ def share_session(patch: pytest.MonkeyPatch, spark: SparkSession) -> None:
     for module in map(
         import_module, ("trendlake.jobs.terminal.workspace", *(f"trendlake.jobs.actions.{name}" for name in ACTIONS))
     ):
-        for name in ("session", "reading_session"):
-            if hasattr(module, name):
-                patch.setattr(module, name, shared)
+        if hasattr(module, "session"):
+            patch.setattr(module, "session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         patch.delenv(name, raising=False)
 
