@@ -25,7 +25,7 @@ def test_a_folder_that_another_writer_has_just_made(spark: SparkSession, tmp_pat
     begun = path / "part-00000.tmp"
     begun.write_text("not yet")
     threading.Timer(1.0, begun.unlink).start()
-    create_results(spark, str(path), SCHEMA, "window_start")
+    create_results(spark, str(path), SCHEMA)
     assert tables.exists(spark, str(path))
 
 
@@ -34,7 +34,7 @@ def test_a_folder_of_something_else(spark: SparkSession, tmp_path: Path, monkeyp
     monkeypatch.setattr(tables, "ATTEMPTS", 2)
     (tmp_path / "letters.txt").write_text("dear")
     with pytest.raises(AnalysisException, match="Delta table"):
-        create_results(spark, str(tmp_path), SCHEMA, "window_start")
+        create_results(spark, str(tmp_path), SCHEMA)
     assert (tmp_path / "letters.txt").read_text() == "dear"
 
 
@@ -46,7 +46,7 @@ def test_a_folder_that_a_killed_writer_has_left(
     log = tmp_path / "results" / "_delta_log"
     log.mkdir(parents=True)
     (log / ".00000000000000000000.json.7f1f.tmp").write_text('{"commitInfo"')
-    create_results(spark, str(log.parent), SCHEMA, "window_start")
+    create_results(spark, str(log.parent), SCHEMA)
     assert tables.exists(spark, str(log.parent))
 
 
