@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.random.profile import examples
@@ -67,6 +67,7 @@ def test_each_word_of_a_written_value_is_found(
     """PyYAML's writer folds, escapes and indents; a word of letters stands at its place in the file."""
     value = "".join(word + space for word, space in words).rstrip()
     text = yaml.safe_dump({"k": [value, "x"]}, default_style=style, width=width, allow_unicode=plain)
+    assume(yaml.safe_load(text)["k"][0] == value)  # its writer breaks indented lines of the style >, for its reader too
     document = parse_yaml(text, "f")
     assert document.data["k"][0] == value
     at = 0
