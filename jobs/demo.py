@@ -161,7 +161,7 @@ def print_roads(place: Place, spark: SparkSession, run_id: str) -> None:
 def show_results(home: AirflowHome, run_id: str) -> None:
     os.environ.update(home.env())
     place = Place(home.project, home.profile)
-    with session(place, "trendlake show", writes=False) as spark:
+    with session(place, "trendlake show") as spark:
         print_roads(place, spark, run_id)
         for pattern in PATTERNS:
             print_results(place, spark, pattern, Shown(SHOWN))

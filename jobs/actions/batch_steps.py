@@ -58,7 +58,7 @@ def run_batch_steps(
 
     place = workspace.find_place(folder, profile, writes=True)
     members, files = _compiling(place, patterns)
-    with workspace.session(place, f"trendlake batch {batch}", judges=True) as spark:
+    with workspace.session(place, f"trendlake batch {batch}", judges=True, writes=True) as spark:
         for member in members:
             member.run = workspace.prepared(place, spark, files[member.name], (since, until), run_id)
         due = [member for member in members if names[0] != STEPS[0] or _is_due(member)]

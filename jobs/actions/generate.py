@@ -69,7 +69,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
     contract = load_contract(place.project.contract_path(name))
     table = stream.table()
     typer.echo(f"{name}: {plural(table.num_rows, 'event')}, seed {stream.seed}, {stream.rate:g} a second")
-    with session(place, f"trendlake generate {name}") as spark:
+    with session(place, f"trendlake generate {name}", writes=True) as spark:
         others = feeds(spark, place.warehouse.source(name)) - {stream.feed}
         if others:
             raise ProjectError(

@@ -13,7 +13,7 @@ from trendlake.cep_core import AnyPlan
 from trendlake.jobs.terminal.options import values_of
 from trendlake.jobs.terminal.printing import console
 from trendlake.jobs.terminal.times import micros_of
-from trendlake.jobs.terminal.workspace import Place, find_place, reading_session
+from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.errors import ProjectError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def diff(
     """Compares the results of two versions or times."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
-    with reading_session(place, f"trendlake diff {name}") as spark:
+    with session(place, f"trendlake diff {name}") as spark:
         return print_diff(spark, place.warehouse.results(name), plan, (since, until), limit, as_json=as_json)
 
 
@@ -72,7 +72,7 @@ def history(
     name, plan = _plan(place, pattern)
     texts = values_of(groups, "--group")
     micros = micros_of(window, "--window")
-    with reading_session(place, f"trendlake history {name}") as spark:
+    with session(place, f"trendlake history {name}") as spark:
         return print_history(spark, place.warehouse.results(name), plan, texts, micros, as_json=as_json)
 
 

@@ -50,7 +50,7 @@ def ingest_files(
     roads = Roads(place.profile.limits)
     records: list[dict[str, Any]] = []
     outcomes: list[Taken] = []
-    with session(place, f"trendlake ingest {source}") as spark:
+    with session(place, f"trendlake ingest {source}", writes=True) as spark:
         for path, table in tables:
             record = ingest(
                 spark,
@@ -86,7 +86,7 @@ def _ingest_documents(
         files.check()
     records: list[dict[str, Any]] = []
     outcomes: list[Taken] = []
-    with session(place, f"trendlake ingest {source}") as spark:
+    with session(place, f"trendlake ingest {source}", writes=True) as spark:
         for files in all_files:
             mine: list[Taken] = []
 
@@ -191,7 +191,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
     from trendlake.pipelines.ingest.deliver import ingest
     from trendlake.pipelines.runs.road import Roads
 
-    with session(place, f"trendlake ingest {source}") as spark:
+    with session(place, f"trendlake ingest {source}", writes=True) as spark:
         record = ingest(
             spark,
             place.warehouse,

@@ -18,7 +18,7 @@ def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
     place = find_place(folder, profile, writes=True)
     sources = [path.stem for path in place.project.source_contracts()]
     patterns = [path.stem for path in place.project.pattern_files()]
-    with session(place, "trendlake maintain") as spark:
+    with session(place, "trendlake maintain", writes=True) as spark:
         done = []
         for table in maintain(spark, tables(spark, place.warehouse, sources, patterns)):
             done.append(table)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trendlake.jobs.terminal.hints import command
-from trendlake.jobs.terminal.workspace import find_place, reading_session
+from trendlake.jobs.terminal.workspace import find_place, session
 
 
 def list_orphans(profile: str | None, folder: Path | None) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def list_orphans(profile: str | None, folder: Path | None) -> dict[str, Any]:
     from trendlake.pipelines.results.named import orphans
 
     place = find_place(folder, profile)
-    with reading_session(place, "trendlake ls --orphans") as spark:
+    with session(place, "trendlake ls --orphans") as spark:
         rows = [
             asdict(orphan) | {"command": command(f"reset {orphan.table}")}
             for orphan in orphans(spark, place.warehouse, place.project)

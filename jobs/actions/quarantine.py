@@ -16,7 +16,7 @@ from trendlake.jobs.airflow.notify import notify_of_source
 from trendlake.jobs.terminal.hints import command
 from trendlake.jobs.terminal.printing import console, frame
 from trendlake.jobs.terminal.times import manual_run_id
-from trendlake.jobs.terminal.workspace import Place, find_place, reading_session, session
+from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.contracts.column_names import ID, RUNS, SINCE
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.error_text import plural
@@ -45,7 +45,7 @@ def show(
     place, contract = _source(source, profile, folder)
     if out is not None:
         _check_form(out)
-    with reading_session(place, f"trendlake quarantine show {source}") as spark:
+    with session(place, f"trendlake quarantine show {source}") as spark:
         version = newest(spark, place.warehouse, contract)
         every = as_json or out is not None
         open_rows = look(spark, place.warehouse, contract, version, run_id, rule, None if every else limit)
@@ -106,7 +106,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
 
     place, contract = _source(source, profile, folder, writes=True)
     table = repair.read_repaired(file, contract)
-    with session(place, f"trendlake quarantine replay {source}") as spark:
+    with session(place, f"trendlake quarantine replay {source}", writes=True) as spark:
         run_id = manual_run_id("replay")
         done = repair.replay(spark, place.warehouse, contract, table, run_id)
         left = look(spark, place.warehouse, contract, done.version, None, None, 0).counts.total()

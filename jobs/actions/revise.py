@@ -25,7 +25,7 @@ from trendlake.jobs.terminal.hints import command
 from trendlake.jobs.terminal.json_output import FAULT, of_record
 from trendlake.jobs.terminal.outcome import Verdict
 from trendlake.jobs.terminal.times import manual_run_id
-from trendlake.jobs.terminal.workspace import Place, find_place, has_new_results, reading_session, refresh_if_possible
+from trendlake.jobs.terminal.workspace import Place, find_place, has_new_results, refresh_if_possible, session
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import PASSING
 
@@ -41,7 +41,7 @@ def revise_pattern(
 
     place = find_place(folder, profile, writes=True)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
-    with reading_session(place, f"trendlake revise {name}", writes=True) as spark:
+    with session(place, f"trendlake revise {name}", writes=True) as spark:
         document = revise_in_session(
             place, spark, pattern, run_id or manual_run_id("revise"), if_published=if_published
         )
@@ -119,7 +119,7 @@ def _verdict(document: dict[str, Any]) -> Verdict:
 def _revise_each(place: Place, names: Sequence[str], run_id: str | None, *, if_published: bool) -> list[dict[str, Any]]:
     """A document for each pattern, with its `error` if it failed. Those of one source are revised together."""
     run_id = run_id or manual_run_id("revise")
-    with reading_session(place, f"trendlake revise of {plural(len(names), 'pattern')}", writes=True) as spark:
+    with session(place, f"trendlake revise of {plural(len(names), 'pattern')}", writes=True) as spark:
         every = [prepared(place, spark, name, run_id) for name in names]
         for patterns in by_source(every):
             revise_group(patterns, if_published=if_published)

@@ -77,7 +77,7 @@ def last_states(place: Place) -> Mapping[str, str]:
     from trendlake.pipelines.runs.record import newest_records
 
     states: dict[str, str] = {}
-    with workspace.reading_session(place, "trendlake ls") as spark:
+    with workspace.session(place, "trendlake ls") as spark:
         for record in newest_records(spark, place.warehouse, None, limits.RECORDS) or ():
             states.setdefault(record["pattern"], record["status"])
     return states
@@ -100,7 +100,7 @@ def _run_one(
 ) -> dict[str, Any]:
     name = workspace.check_early(place, pattern, interval)
     run_id = run_id or manual_run_id("manual")
-    with workspace.session(place, f"trendlake run {name}", judges=True) as spark:
+    with workspace.session(place, f"trendlake run {name}", judges=True, writes=True) as spark:
         from trendlake.pipelines.steps.sequence import STEPS  # imported while Java started
 
         next_runs = None if interval is not None else NextRuns.of(place, spark, [name])
@@ -133,7 +133,7 @@ def _run_several(
     pages: dict[str, dict[str, Path]] = {}
     next_runs: NextRuns | None = None
     if any(member.error is None for member in members):
-        with workspace.session(place, f"trendlake run of {len(names)} patterns", judges=True) as spark:
+        with workspace.session(place, f"trendlake run of {len(names)} patterns", judges=True, writes=True) as spark:
             for member in members:
                 if member.error is None:
                     member.run = workspace.prepared(place, spark, files[member.name], interval, run_id, on)

@@ -18,7 +18,7 @@ from trendlake.jobs.terminal.options import values_of
 from trendlake.jobs.terminal.outcome import print_error
 from trendlake.jobs.terminal.printing import cell, console, frame, minute, table_of
 from trendlake.jobs.terminal.times import micros_of
-from trendlake.jobs.terminal.workspace import Place, find_place, reading_session
+from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import in_words, plural
 from trendlake.pipelines.errors import OtherFormError, ProjectError
 from trendlake.pipelines.project.paths import upstream
@@ -52,7 +52,7 @@ def show(pattern: str, shown: Shown, as_json: bool, profile: str | None, folder:
     from trendlake.pipelines.results.named import table_named
 
     place = find_place(folder, profile)
-    with reading_session(place, f"trendlake show {pattern}") as spark:
+    with session(place, f"trendlake show {pattern}") as spark:
         table = table_named(spark, place.warehouse, place.project, pattern)
         if table.pattern is None:
             return print_table(spark, table, shown, as_json=as_json)
@@ -258,7 +258,7 @@ def runs(
 ) -> dict[str, Any] | None:
     """Shows the newest run records."""
     place = find_place(folder, profile)
-    with reading_session(place, "trendlake runs") as spark:
+    with session(place, "trendlake runs") as spark:
         return print_runs(place, spark, pattern, limit, as_json=as_json)
 
 

@@ -36,7 +36,7 @@ def run_steps(
 
     name = workspace.check_early(place, pattern, (since, until))
     about: dict[str, Any] = {"pattern": name, "run_id": run_id, "stages": []}
-    with workspace.session(place, f"trendlake {name}", judges=True) as spark:
+    with workspace.session(place, f"trendlake {name}", judges=True, writes=True) as spark:
         run = workspace.prepared(place, spark, pattern, (since, until), run_id)
         earlier = published_by_schedule(run).run_id if names[0] == STEPS[0] else None
         if earlier is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trendlake.jobs.terminal.printing import console, table_of
 from trendlake.jobs.terminal.times import micros_of
-from trendlake.jobs.terminal.workspace import Place, find_place, reading_session
+from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.results.columns import rank_of
 
@@ -89,7 +89,7 @@ def _of_table(options: TryOptions, place: Place, interval: tuple[int, int] | Non
     from trendlake.pipelines.runs.run import prepare
 
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
-    with reading_session(Place(place.project, quick), f"trendlake try {options.pattern}") as spark:
+    with session(Place(place.project, quick), f"trendlake try {options.pattern}") as spark:
         run = prepare(spark, place.project, quick, options.pattern, "try", *(interval or (0, 1)))
         source = table_of_events(run)
         return sample(run.plan, source, options.most, interval), f"{run.contract.name} at version {source.version}"

@@ -21,7 +21,7 @@ def _step(
 
     place = workspace.find_place(folder, profile, writes=True)
     name = workspace.check_early(place, pattern, (since, until))
-    with workspace.session(place, f"trendlake {step} {name}") as spark:
+    with workspace.session(place, f"trendlake {step} {name}", writes=True) as spark:
         return of_record(workspace.run_step(step, workspace.prepared(place, spark, pattern, (since, until), run_id)))
 
 
@@ -106,7 +106,7 @@ def report(
 
     place = workspace.find_place(project_dir, profile)
     name = place.project.pattern_path(pattern).stem
-    with workspace.session(place, f"trendlake report {pattern}", writes=False) as spark:
+    with workspace.session(place, f"trendlake report {pattern}") as spark:
         about: dict[str, Any] = {"pattern": name, "run_id": run_id}
         return about | workspace.report(place, spark, pattern, run_id)
 

@@ -74,14 +74,15 @@ AHEAD = (
 
 
 @contextmanager
-def session(place: Place, app: str, *, judges: bool = False, writes: bool = True) -> Iterator[SparkSession]:
-    """A Spark session that ends with the command. `judges`: Great Expectations is going to be needed; `writes`: the
-    command may change the warehouse."""
-    from trendlake.pipelines.spark.session import start_session
+def session(place: Place, app: str, *, judges: bool = False, writes: bool = False) -> Iterator[SparkSession]:
+    """A Spark session that ends with the command. Java starts when something needs Spark: tables that are not on this
+    machine's disk, or of a form that only Spark reads, and many rows. `judges`: the command is going to need Great
+    Expectations; `writes`: it may change the warehouse."""
+    from trendlake.pipelines.spark.on_demand import session_on_demand
 
     if judges:
-        Thread(target=_import_ahead, name="imports while Java starts", daemon=True).start()
-    spark = start_session(place.project, place.profile, app, writes=writes)
+        Thread(target=_import_ahead, name="imports ahead", daemon=True).start()
+    spark = session_on_demand(place.project, place.profile, app, writes=writes)
     try:
         yield spark
     finally:
@@ -94,19 +95,6 @@ def _import_ahead() -> None:
     with suppress(Exception):
         for name in AHEAD:
             import_module(name)
-
-
-@contextmanager
-def reading_session(place: Place, app: str, *, writes: bool = False) -> Iterator[SparkSession]:
-    """As `session`, for a command that reads only, or finds mostly that there is nothing to do: Spark starts if tables
-    are not on this machine's disk, or are of a form that only Spark reads, or if there is something to compute."""
-    from trendlake.pipelines.spark.on_demand import session_on_demand
-
-    spark = session_on_demand(place.project, place.profile, app, writes=writes)
-    try:
-        yield spark
-    finally:
-        spark.stop()
 
 
 def prepared(
@@ -286,7 +274,7 @@ def build_site(place: Place, patterns: list[str]) -> Verdict:
     project = place.project
     files = [project.pattern_path(name) for name in patterns] or project.pattern_files()
     pages, failures, index = [], [], None
-    with session(place, "trendlake site", writes=False) as spark:
+    with session(place, "trendlake site") as spark:
         for built in build(site_of(place, spark), files):
             card = built.card
             if built.failure:

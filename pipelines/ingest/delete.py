@@ -23,7 +23,7 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.row_conditions import parse_row_condition
 from trendlake.pipelines.contracts.rules import Rule
 from trendlake.pipelines.delta.commits import commit_token
-from trendlake.pipelines.delta.table_versions import table_id
+from trendlake.pipelines.delta.table_versions import schema_of, table_id
 from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version, read_at, with_retries
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import DeliveryError, LocalUnsupportedError, ProjectError
@@ -43,11 +43,11 @@ from trendlake.pipelines.spark.identifiers import quoted
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows to delete: those that have one of `keys` (the columns of the key), or for which `condition` is true.
+    """The rows to delete: those that have one of `keys` (the columns of the key), or that keep `rule`.
     `advice`: what is rarely meant in the condition."""
 
     keys: pa.Table | None = None
-    condition: Column | None = None
+    rule: Rule | None = None
     advice: tuple[Advice, ...] = ()
 
 
@@ -104,7 +104,7 @@ def rows_where(text: str, contract: Contract) -> Selection:
     adviser = Adviser()
     adviser.look(condition, family_of, lambda span: Place("--where", 1, span[0] + 1, text, span[1] - span[0]))
     rule = Rule("where", "row", (), text=text, condition=condition)
-    return Selection(condition=q.is_good(rule), advice=tuple(adviser.advice))
+    return Selection(rule=rule, advice=tuple(adviser.advice))
 
 
 def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, selection: Selection) -> Deleted:
@@ -114,10 +114,11 @@ def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, sel
     if not exists(spark, path):
         raise warehouse.missing(contract.name)
     version = latest_version(spark, path)
-    source = read_at(spark, path, version)
-    q.check_columns(source.schema, contract)
-    if selection.keys is None:
-        return Deleted(source.where(selection.condition).count(), version, "")  # type: ignore[arg-type]
+    q.check_columns(schema_of(spark, path, version), contract)
+    if selection.rule is not None:
+        source = read_at(spark, path, version)
+        return Deleted(source.where(q.is_good(selection.rule)).count(), version, "")
+    assert selection.keys is not None
     key = selection.keys.column_names
     there = rows_sharing(spark, path, version, selection.keys, key, key)
     both = pa.concat_tables([there, selection.keys.cast(there.schema)])
@@ -139,9 +140,10 @@ def delete_rows(
             return selected
         token = commit_token(spark, path, run_id, "delete")
         session = partial(writing_session, spark, token, selected.version, contract)
-        if selection.keys is None:
-            DeltaTable.forPath(session(), path).delete(selection.condition)
+        if selection.rule is not None:
+            DeltaTable.forPath(session(), path).delete(q.is_good(selection.rule))
         else:
+            assert selection.keys is not None
             try:
                 delete_here(Target(spark, token, path, selected.version, contract), selection.keys)
             except LocalUnsupportedError:

@@ -88,12 +88,12 @@ def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
 def append(spark: SparkSession, warehouse: Warehouse, rows: Sequence[pa.Table]) -> None:
     """Writes rows in one commit; appends of several runs never conflict."""
     together = pa.concat_tables(rows)
+    create_runs(spark, warehouse)
     try:
         if append_any(spark, warehouse.runs, together) % COMMITS_A_FILE == 0:
             compact(spark, warehouse.runs)
     except LocalUnsupportedError:
         with uncompiled(spark):
-            create_runs(spark, warehouse)
             writer = frame_of(spark, together).coalesce(1).write.format("delta").mode("append")
             writer.option("mergeSchema", "true").save(warehouse.runs)
 

@@ -1,6 +1,6 @@
 """A Spark session that starts when it is first needed.
 
-Commands that only read, of tables on this machine's disk, mostly need none: their answer is in a few files, and Java
+Commands about tables on the disk of this machine mostly need none: their rows are in a few files, and Java
 takes seconds to start. They pass this object on as the session. Code that reads files asks it for the place of a path;
 any other use of it starts Spark.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
@@ -29,6 +30,7 @@ class SessionOnDemand:
     def __init__(self, project: Project, profile: Profile, app: str, *, writes: bool) -> None:
         self._project, self._profile, self._app, self._writes = project, profile, app, writes
         self._session: SparkSession | None = None
+        self._lock = Lock()
 
     @property
     def started(self) -> bool:
@@ -51,8 +53,9 @@ class SessionOnDemand:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if self._session is None:
-            self._session = start_session(self._project, self._profile, self._app, writes=self._writes)
+        with self._lock:  # several threads may need it first
+            if self._session is None:
+                self._session = start_session(self._project, self._profile, self._app, writes=self._writes)
         return getattr(self._session, name)
 
 

@@ -83,7 +83,7 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     for module in (workspace, ingest, delete):
         monkeypatch.setattr(module, "session", shared)
-    monkeypatch.setattr(revise, "reading_session", shared)
+    monkeypatch.setattr(revise, "session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     output_of("init", tmp_path)

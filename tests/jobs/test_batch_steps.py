@@ -97,7 +97,7 @@ def test_an_interval_that_is_missing_is_named(project: Path) -> None:
 
 
 def test_a_revision_of_several(project: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(revise, "reading_session", lambda *_, **__: nullcontext(spark))
+    monkeypatch.setattr(revise, "session", lambda *_, **__: nullcontext(spark))
     output_of("run", "falling", *DAY)
     (project / "more.csv").write_text("id,at,company,price\nA9,2026-01-05T09:01:00Z,A,1\n")
     output_of("ingest", "trades", "more.csv")

@@ -42,7 +42,7 @@ def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     for module in (workspace, ingest):
         monkeypatch.setattr(module, "session", shared)
-    monkeypatch.setattr(revise, "reading_session", shared)
+    monkeypatch.setattr(revise, "session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     start(tmp_path, tmp_path / "trades.csv", ROWS)

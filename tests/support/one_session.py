@@ -43,12 +43,11 @@ def share_session(patch: pytest.MonkeyPatch, spark: SparkSession) -> None:
     def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
         yield spark
 
-    for module in map(
-        import_module, ("trendlake.jobs.terminal.workspace", *(f"trendlake.jobs.actions.{name}" for name in ACTIONS))
-    ):
-        for name in ("session", "reading_session"):
-            if hasattr(module, name):
-                patch.setattr(module, name, shared)
+    names = "trendlake.jobs.terminal.workspace", *(f"trendlake.jobs.actions.{name}" for name in ACTIONS)
+    modules = [import_module(name) for name in names]  # all before the first is patched, which others import from
+    for module in modules:
+        if hasattr(module, "session"):
+            patch.setattr(module, "session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         patch.delenv(name, raising=False)
 
