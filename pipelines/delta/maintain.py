@@ -1,4 +1,4 @@
-"""Keeping the tables of a warehouse in shape: small files made few, clustered; files that no query can need removed.
+"""Keeping the tables of a warehouse in shape: small files made few; files that no query can need removed.
 
 How long files are kept is the tables' own property (`warehouse.KEPT`): a revision reads the source's change feed since
 the version it has last seen; `diff`, `history` and `--as-of` read old versions of the results. VACUUM removes what is
