@@ -41,7 +41,7 @@ def train(folder: Path) -> None:
     from pyspark import SparkContext
     from pyspark.sql import functions as sf
 
-    from trendlake.pipelines.delta.tables import FED
+    from trendlake.pipelines.delta.create import FED
     from trendlake.pipelines.project.paths import find_project
     from trendlake.pipelines.project.profile import load_profile
     from trendlake.pipelines.spark.session import start_session
@@ -52,7 +52,7 @@ def train(folder: Path) -> None:
         sf.col("id").cast("string").alias("id"), sf.timestamp_micros("id").alias("time"), sf.col("id").alias("value")
     )
     path = f"{folder}/table"
-    table = DeltaTable.createIfNotExists(spark).location(path).addColumns(rows.schema).clusterBy("time")
+    table = DeltaTable.createIfNotExists(spark).location(path).addColumns(rows.schema)
     for name, value in FED.items():
         table = table.property(name, value)
     table.execute()
