@@ -103,9 +103,9 @@ def time_of(info: Mapping[str, Any]) -> int | None:
     """When the commit was made that says `info` of itself, microseconds since the epoch: by our note, else the
     in-commit timestamp, else the writer's clock. A copy of the table has all three; the times of its files, by which
     Delta goes where there are no in-commit timestamps, are the copy's own."""
-    noted = _note(info.get("userMetadata")).get("at")
-    if isinstance(noted, int):
-        return noted
+    note = _note(info.get("userMetadata"))
+    if "attempt" in note and "at" in note:  # a note of ours (`commit_token`), of no other program
+        return int(note["at"])
     milliseconds = info.get("inCommitTimestamp", info.get("timestamp"))
     return None if milliseconds is None else int(milliseconds) * 1000
 

@@ -18,16 +18,6 @@ from trendlake.pipelines.delta.write import refuse_full_disk
 FED = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false", **KEPT}
 """Properties of tables whose changes are read. Deletion vectors and the change feed do not go well together yet. Such
 tables are not clustered and have no in-commit timestamps: delta-rs writes to none that are (ADR 56)."""
-BOUNDED = "delta.dataSkippingStatsColumns"
-"""The property that names the columns of whose values the log keeps bounds."""
-_BOUNDED = ("timestamp", "date", "tinyint", "smallint", "int", "bigint", "string")
-
-
-def properties_of(schema: StructType) -> dict[str, str]:
-    """`FED`, and the columns whose bounds are kept: of times, days, whole numbers and texts. delta-rs keeps wrong
-    bounds of decimals beyond 18 digits, and none that count NaN: by these a reader would skip files with the row."""
-    names = [item.name for item in schema if item.dataType.simpleString() in _BOUNDED]
-    return FED | {BOUNDED: ",".join(name for name in names if name.isascii() and name.isidentifier())}
 
 
 def create_table(spark: SparkSession, path: str, schema: StructType, properties: Mapping[str, str], what: str) -> None:

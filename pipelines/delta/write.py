@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import (
+    ColumnProperties,
     CommitProperties,
     DeltaTable,
     PostCommitHookProperties,
@@ -92,19 +93,14 @@ def append(table: TableHere, rows: pa.Table, note: str | None, line: Line | None
     if not table.writable:
         raise LocalUnsupportedError("a table that asks more of who writes it")
     refuse_full_disk(table.folder, rows.nbytes)
-    groups = WriterProperties(max_row_group_size=_rows_a_group(rows))
+    how = _writer(rows)
 
     def write(view: DeltaTable, about: CommitProperties) -> None:
         write_deltalake(
-            view,
-            rows,
-            mode="append",
-            commit_properties=about,
-            post_commithook_properties=HOOKS,
-            writer_properties=groups,
+            view, rows, mode="append", commit_properties=about, post_commithook_properties=HOOKS, writer_properties=how
         )
 
-    return _committed(table, note, line, write)
+    return _commit(table, note, line, write)
 
 
 def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapping[str, tuple[int, int]]) -> Commit:
@@ -118,24 +114,24 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
     if not table.writable:
         raise LocalUnsupportedError("a table that asks more of who writes it")
     looked_for = changes.matched
-    told_by = [column for column in looked_for.columns if not pa.types.is_nested(column.type)]
-    codes = group_codes([canonical(column) for column in told_by], looked_for.num_rows)
+    plain = [canonical(column) for column in looked_for.columns if not pa.types.is_nested(column.type)]
+    codes = group_codes(plain, looked_for.num_rows)
     if len(np.unique(codes)) < looked_for.num_rows:
         raise LocalUnsupportedError("equal rows among those that change")  # which of them would be of no account
     looked_in = table
     for name, (first, last) in near.items():
-        looked_in = looked_in.near_time(name, [(first, last + 1)])
+        looked_in = looked_in.near_time(name, [(first, min(last, 2**63 - 2) + 1)])
     size = sum(looked_in.sizes.values())
     if size > limits.REWRITTEN_BYTES:
         raise LocalUnsupportedError(f"files of more than {limits.REWRITTEN_BYTES >> 20} MB to be written again")
     refuse_full_disk(table.folder, changes.after.nbytes + size)
     names = {name: f"c{at}" for at, name in enumerate(table.schema.names)}
-    source = _merged(changes, names)
+    source = _merge_source(changes, names)
     on = [f"s.{DOING} <> '{NEW}'"]
     on += [_between(name, *ends) for name, ends in near.items()]
     on += [f"(t.{_quoted(name)} IS NOT DISTINCT FROM s.was_{alias})" for name, alias in names.items()]
     values = {_quoted(name): f"s.is_{alias}" for name, alias in names.items()}
-    groups = WriterProperties(max_row_group_size=_rows_a_group(changes.after))
+    how = _writer(changes.after)
 
     def write(view: DeltaTable, about: CommitProperties) -> None:
         merge = view.merge(
@@ -143,7 +139,7 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
             " AND ".join(on),
             source_alias="s",
             target_alias="t",
-            writer_properties=groups,
+            writer_properties=how,
             commit_properties=about,
             post_commithook_properties=HOOKS,
         )
@@ -151,7 +147,7 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
         merge = merge.when_matched_update(values, f"s.{DOING} = '{CHANGED}'")
         merge.when_not_matched_insert(values, f"s.{DOING} = '{NEW}'").execute()
 
-    commit = _committed(table, note, line, write)
+    commit = _commit(table, note, line, write)
     if commit.changed != changes.counts:
         raise RuntimeError(f"version {commit.version} of {table.folder} changes {commit.changed}, not {changes.counts}")
     return commit
@@ -175,7 +171,7 @@ def put_together(table: TableHere, files: Sequence[str], rows: pa.Table, note: s
             post_commithook_properties=HOOKS,
         )
 
-    return _committed(table, note, line, write)
+    return _commit(table, note, line, write)
 
 
 def append_any(spark: SparkSession, path: str, rows: pa.Table) -> int:
@@ -199,13 +195,13 @@ def compact(spark: SparkSession, path: str) -> None:
                 DeltaTable(folder).optimize.compact(post_commithook_properties=HOOKS)
 
 
-def _committed(
+def _commit(
     table: TableHere, note: str | None, line: Line | None, write: Callable[[DeltaTable, CommitProperties], None]
 ) -> Commit:
     """The commit that `write` has made on the version of `table`."""
     transactions = None if line is None else [Transaction(line.application, line.number, _milliseconds())]
-    noted = None if note is None else {"userMetadata": note}
-    about = CommitProperties(noted, max_commit_retries=0, app_transactions=transactions)
+    metadata = None if note is None else {"userMetadata": note}
+    about = CommitProperties(metadata, max_commit_retries=0, app_transactions=transactions)
     with local_errors(), newest_view(table.folder) as view:
         reached = None if line is None else view.transaction_version(line.application)
         if view.version() != table.version or (line is not None and reached is not None and reached >= line.number):
@@ -233,7 +229,7 @@ def _is_in_log(table: TableHere, note: str | None, line: Line | None) -> bool:
     return own and (line is None or line in lines)
 
 
-def _merged(changes: Changes, names: Mapping[str, str]) -> pa.Table:
+def _merge_source(changes: Changes, names: Mapping[str, str]) -> pa.Table:
     """Each of the rows that are looked for as it is (`was_`) and is to be (`is_`); and the new ones."""
     nothing = pa.nulls(changes.new.num_rows)
     parts = ((GONE, changes.gone, changes.gone), (CHANGED, changes.before, changes.after), (NEW, None, changes.new))
@@ -261,6 +257,19 @@ def _between(name: str, first: int, last: int) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _writer(rows: pa.Table) -> WriterProperties:
+    """How files of `rows` are written. They have no bounds of columns for which these are wrong (`_unbounded`)."""
+    none = ColumnProperties(statistics_enabled="NONE")
+    columns = {field.name: none for field in rows.schema if _unbounded(field.type)}
+    return WriterProperties(max_row_group_size=_rows_a_group(rows), column_properties=columns or None)
+
+
+def _unbounded(kind: pa.DataType) -> bool:
+    """Whether readers skip rows by the bounds that Parquet's writers or delta-rs note of a type: those of floating
+    numbers ignore NaN, which Spark takes for the largest; those of decimals beyond 18 digits are cut off."""
+    return bool(pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.precision > 18))
 
 
 def _rows_a_group(rows: pa.Table) -> int:
@@ -316,7 +325,9 @@ def _file_of(folder: Path, rows: pa.Table, now: int) -> AddAction:
 
     name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
     try:
-        write_table(rows, folder / name, row_group_size=_rows_a_group(rows), store_schema=False)
+        bounded = [field.name for field in rows.schema if not _unbounded(field.type)]
+        groups = _rows_a_group(rows)
+        write_table(rows, folder / name, row_group_size=groups, store_schema=False, write_statistics=bounded)
     except OSError:  # half a file would take the room that a full disk lacks
         (folder / name).unlink(missing_ok=True)
         raise

@@ -28,7 +28,7 @@ from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.column_names import name_fault, usable_name
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
-from trendlake.pipelines.delta.create import create_table, properties_of
+from trendlake.pipelines.delta.create import FED, create_table
 from trendlake.pipelines.delta.local_reader import table_here
 from trendlake.pipelines.delta.table_versions import schema_of, table_id
 from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version, with_retries
@@ -99,7 +99,7 @@ def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
         about = {"comment": item.description} if item.description else None
         columns.append(StructField(item.name, from_arrow_type(arrow_type(item.type)), metadata=about))
     schema = StructType(columns)
-    create_table(spark, path, schema, properties_of(schema), f"creating source {contract.name}")
+    create_table(spark, path, schema, FED, f"creating source {contract.name}")
 
 
 def ingest(

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
-from trendlake.pipelines.delta.create import create_table, properties_of
+from trendlake.pipelines.delta.create import FED, create_table
 from trendlake.pipelines.delta.local_reader import TableHere, table_here
 from trendlake.pipelines.delta.tables import OvertakenError, with_retries
 from trendlake.pipelines.delta.write import Changes, Line, change
@@ -142,7 +142,7 @@ class Publication:
 def create_results(spark: SparkSession, path: str, schema: StructType) -> None:
     """The results table, where it is not there: change feed on. Columns that a changed pattern brings are added; those
     it no longer has stay, NULL in new rows."""
-    create_table(spark, path, schema, properties_of(schema), "creating the results table")
+    create_table(spark, path, schema, FED, "creating the results table")
     have = {same_name(name) for name in columns_of(spark, path)}
     if any(same_name(name) not in have for name in schema.fieldNames()):
         none = spark.createDataFrame([], schema)

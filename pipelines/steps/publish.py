@@ -42,7 +42,7 @@ from trendlake.pipelines.runs.record import Attempt, recorded_together
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.columns import column
-from trendlake.pipelines.spark.session import uncompiled
+from trendlake.pipelines.spark.session import WHOLE_STAGE, uncompiled
 
 
 def publish(run: Run) -> Record:
@@ -130,6 +130,8 @@ def _replace_by_spark(
     kinds from windows that are `withheld`. None where another publication came first. Raises StagedLostError."""
     run, by = publication.run, identity(publication.run.plan)
     number, checked = staged
+    if (checked or 0) <= limits.VALIDATED:
+        publication.session.conf.set(WHOLE_STAGE, "false")  # as `uncompiled`, of a session for this commit alone
     rows = read_staged(run, number, publication.session)
     refuse_lost(run, number, checked, rows.count())
     rows = rows.where(OwnedRows.of(run.plan, windows, rows.columns).spark())
