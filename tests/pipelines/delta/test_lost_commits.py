@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from deltalake.table import TableMerger
 from pyspark.sql import DataFrameWriter, SparkSession
 
 from tests.pipelines.revision.test_local_rewrite import Lake, bag, row, table_of
-from trendlake.pipelines.delta import limits, write
+from trendlake.pipelines.delta import commits, limits, write
 from trendlake.pipelines.delta.commits import known_commits
 from trendlake.pipelines.delta.tables import with_retries
 from trendlake.pipelines.quality import quarantine as q
@@ -96,3 +96,30 @@ def test_times_are_those_of_the_original_in_a_copy(spark: SparkSession, tmp_path
     assert [commit.at for commit in known_commits(spark, copy)] == [
         commit.at for commit in known_commits(spark, lake.path)
     ]
+
+
+class Behind(datetime):
+    """A clock that is an hour behind."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        return datetime.now(tz) - timedelta(hours=1)
+
+
+def test_a_clock_that_is_behind(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commit is not before the one that it follows. Another program's metadata is no note of ours."""
+    lake = Lake(spark, tmp_path)
+    lake.write([row(1)])
+    monkeypatch.setattr(commits, "datetime", Behind)
+    lake.bring([row(2)])
+    monkeypatch.undo()
+    now = datetime.now(UTC)
+    known = known_commits(spark, lake.path)
+    assert [commit.version for commit in known] == [2, 1, 0]
+    assert known[0].at == known[1].at
+    assert version_of(spark, lake.path, now.isoformat()) == 2
+    rows = spark.createDataFrame(table_of([row(3)]))
+    rows.write.format("delta").mode("append").option("userMetadata", '{"at": 5, "stage": 7}').save(lake.path)
+    newest = known_commits(spark, lake.path)[0]
+    assert newest.at is not None
+    assert newest.at > now - timedelta(seconds=1)
