@@ -21,8 +21,8 @@ from pyspark.sql import functions as sf
 
 from bench.measured import Measured, show
 from bench.trades import DAY, FALLING, bench_project, run_of, session, timed, trades
-from trendlake.pipelines.delta.tables import latest_version
 from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record

@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from bench.measured import Measured, show
 from bench.trades import FALLING, bench_project, run_of, session, timed, trades
-from trendlake.pipelines.delta.tables import read_at
 from trendlake.pipelines.ingest.deliver import create_source, ingest
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.frames import frame_of
 from trendlake.pipelines.steps.sequence import STEPS

@@ -24,7 +24,7 @@ from bench.measured import Measured, show
 from bench.quotes import CONTRACT, double_top, write_quotes
 from bench.trades import bench_project, run_of, session, timed, write_trades
 from trendlake.cep_core import run_plan
-from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.project.paths import Project, find_project
 from trendlake.pipelines.results.source_events import read_events
 from trendlake.pipelines.runs.run import Run

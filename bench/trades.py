@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 from trendlake.cep_core import compile_plan, load_pattern
 from trendlake.pipelines.contracts.contract import Contract, load_contract
-from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project, find_project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.runs.run import Run

@@ -23,9 +23,9 @@ from bench.small_runs import deliver
 from bench.trades import bench_project, run_of, session, timed
 from bench.xml_join import ITEMS, MANY, WEEK, items, parsed
 from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
-from trendlake.pipelines.delta.tables import read_at
 from trendlake.pipelines.generate.xml_queries import feed_pattern, feed_queries
 from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.runs.run import Run

@@ -147,8 +147,8 @@ def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
 
 def print_roads(place: Place, spark: SparkSession, run_id: str) -> None:
     """Where each step of the run has worked, as its record tells."""
+    from trendlake.pipelines.lake.road import road_of
     from trendlake.pipelines.runs.record import pattern_records
-    from trendlake.pipelines.runs.road import road_of
 
     names = ("pattern", "stage", "record_number", "road", "road_reason")
     records = pattern_records(spark, place.warehouse, PATTERNS, names, [run_id])

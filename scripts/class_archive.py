@@ -41,7 +41,7 @@ def train(folder: Path) -> None:
     from pyspark import SparkContext
     from pyspark.sql import functions as sf
 
-    from trendlake.pipelines.delta.create import FED
+    from trendlake.pipelines.lake.create import FED
     from trendlake.pipelines.project.paths import find_project
     from trendlake.pipelines.project.profile import load_profile
     from trendlake.pipelines.spark.session import start_session

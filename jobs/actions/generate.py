@@ -64,7 +64,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
 
     from trendlake.pipelines.contracts.contract import load_contract
     from trendlake.pipelines.ingest.deliver import feeds, ingest
-    from trendlake.pipelines.runs.road import Roads
+    from trendlake.pipelines.lake.road import Roads
 
     contract = load_contract(place.project.contract_path(name))
     table = stream.table()

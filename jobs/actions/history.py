@@ -81,7 +81,7 @@ def print_history(
 ) -> dict[str, Any] | None:
     """Prints a line for each value with the commit that wrote it. With `as_json`, returns them as a document and prints
     nothing."""
-    from trendlake.pipelines.delta.tables import exists
+    from trendlake.pipelines.lake.warehouse import exists
     from trendlake.pipelines.results.history import values
     from trendlake.pipelines.results.read import group_values
 

@@ -41,7 +41,7 @@ def ingest_files(
     from trendlake.pipelines.ingest.deliver import ingest
     from trendlake.pipelines.ingest.readers.files import feed_of, read_file
     from trendlake.pipelines.ingest.readers.xml_names import is_xml
-    from trendlake.pipelines.runs.road import Roads
+    from trendlake.pipelines.lake.road import Roads
 
     contract = load_contract(place.project.contract_path(source))
     if any(map(is_xml, files)):
@@ -79,7 +79,7 @@ def _ingest_documents(
     SourceFileError."""
     from trendlake.pipelines.ingest.deliver import Taken, ingest
     from trendlake.pipelines.ingest.documents import DocumentFiles
-    from trendlake.pipelines.runs.road import Roads
+    from trendlake.pipelines.lake.road import Roads
 
     all_files = [DocumentFiles(path, contract) for path in paths]
     for files in all_files:
@@ -189,7 +189,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {describe(taken)}")
 
     from trendlake.pipelines.ingest.deliver import ingest
-    from trendlake.pipelines.runs.road import Roads
+    from trendlake.pipelines.lake.road import Roads
 
     with session(place, f"trendlake ingest {source}", writes=True) as spark:
         record = ingest(

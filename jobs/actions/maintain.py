@@ -13,7 +13,7 @@ from trendlake.pipelines.error_text import plural
 
 def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Maintains every table of the project's warehouse and prints a line for each."""
-    from trendlake.pipelines.delta.maintain import STAGED_DAYS, clear_staging, maintain, tables
+    from trendlake.pipelines.lake.maintain import STAGED_DAYS, clear_staging, maintain, tables
 
     place = find_place(folder, profile, writes=True)
     sources = [path.stem for path in place.project.source_contracts()]

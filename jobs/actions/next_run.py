@@ -47,7 +47,7 @@ class NextRuns:
     def choose(self, run: Run) -> Run | None:
         """The run of its interval, None if there is nothing to run; prints which windows these are. Raises
         SourceMissingError, StepOrderError, ProjectError."""
-        from trendlake.pipelines.delta.table_versions import newest
+        from trendlake.pipelines.lake.versions import newest
         from trendlake.pipelines.results.ledger import read_ledger
         from trendlake.pipelines.results.next_windows import next_windows
         from trendlake.pipelines.revision.repairs import repairs

@@ -160,7 +160,7 @@ def page_of_present(place: Place, run: Run, record: Record) -> Path | None:
     """The pattern's page if nothing was to be revised and the page shows what is there now: it is then left as it is,
     since pictures take longer than to find that there is nothing to do."""
     from trendlake.cep_core.events.windows import moment
-    from trendlake.pipelines.delta.table_versions import commit_time
+    from trendlake.pipelines.lake.versions import commit_time
     from trendlake.pipelines.report.places import Places
     from trendlake.pipelines.site.cards import shows
 

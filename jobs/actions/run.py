@@ -22,7 +22,7 @@ from trendlake.pipelines.project.batches import batch_of
 from trendlake.pipelines.project.selection import GLOB, Patterns
 
 if TYPE_CHECKING:
-    from trendlake.pipelines.runs.road import On
+    from trendlake.pipelines.lake.road import On
     from trendlake.pipelines.steps.batch import Member
 
 WIDTH = 24
@@ -73,7 +73,7 @@ def list_patterns(words: Sequence[str], profile: str | None, folder: Path | None
 
 def last_states(place: Place) -> Mapping[str, str]:
     """How the last run of each pattern ended: `succeeded` or `failed`."""
-    from trendlake.pipelines.delta import limits
+    from trendlake.pipelines.lake import limits
     from trendlake.pipelines.runs.record import newest_records
 
     states: dict[str, str] = {}

@@ -66,7 +66,7 @@ def print_results(
     `shown.out`. Then the states that are to be repaired, unless rows of the past are shown. With `as_json`, returns
     all this as a document and prints nothing."""
     from trendlake.pipelines.authoring.validate import compiled
-    from trendlake.pipelines.delta.tables import exists
+    from trendlake.pipelines.lake.warehouse import exists
     from trendlake.pipelines.results.columns import ranking_of
     from trendlake.pipelines.results.history import version_of
     from trendlake.pipelines.results.read import read_rows
@@ -114,7 +114,7 @@ def _file_of(place: Place, name: str) -> str:
 
 
 def _states(place: Place, spark: SparkSession, pattern: str) -> list[Repair]:
-    from trendlake.pipelines.delta.table_versions import newest
+    from trendlake.pipelines.lake.versions import newest
     from trendlake.pipelines.results.ledger import read_ledger
     from trendlake.pipelines.revision.repairs import Repair, repairs
     from trendlake.pipelines.runs.run import prepare
@@ -144,7 +144,7 @@ def print_table(
     spark: SparkSession, table: NamedTable, shown: Shown, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """As `print_results`, of a table that no file speaks of: its columns as they are, the rows published last first."""
-    from trendlake.pipelines.delta.tables import exists
+    from trendlake.pipelines.lake.warehouse import exists
     from trendlake.pipelines.results.history import version_of
     from trendlake.pipelines.results.read import newest_rows
     from trendlake.pipelines.revision.repairs import Repair
@@ -266,8 +266,8 @@ def print_runs(
     place: Place, spark: SparkSession, pattern: str | None, limit: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """Prints the newest records of `trendlake_runs`. With `as_json`, returns them as a document and prints nothing."""
+    from trendlake.pipelines.lake.road import road_of
     from trendlake.pipelines.runs.record import newest_records
-    from trendlake.pipelines.runs.road import road_of
     from trendlake.pipelines.runs.stored_record import damage_of
 
     records = newest_records(spark, place.warehouse, pattern, limit)

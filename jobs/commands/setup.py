@@ -32,8 +32,8 @@ def setup(
 
     Example: trendlake setup --from /media/jars --offline
     """
+    from trendlake.pipelines.spark.disk_classes import compile_local_disk
     from trendlake.pipelines.spark.jars import fetch_jars
-    from trendlake.pipelines.spark.local_disk import compile_local_disk
     from trendlake.pipelines.spark.setup_files import JARS, shared_folder
 
     if source is None and (named := os.environ.get("TRENDLAKE_JARS")):

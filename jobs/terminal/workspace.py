@@ -25,8 +25,8 @@ from trendlake.pipelines.project.stores import refuse_unsafe_store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from trendlake.pipelines.delta.tables import Warehouse
-    from trendlake.pipelines.runs.road import On
+    from trendlake.pipelines.lake.road import On
+    from trendlake.pipelines.lake.warehouse import Warehouse
     from trendlake.pipelines.runs.run import Run
     from trendlake.pipelines.runs.stage import Record
     from trendlake.pipelines.site.build import Site
@@ -49,7 +49,7 @@ class Place:
 
     @property
     def warehouse(self) -> Warehouse:
-        from trendlake.pipelines.delta.tables import Warehouse
+        from trendlake.pipelines.lake.warehouse import Warehouse
 
         return Warehouse.of(self.profile, self.project)
 
@@ -120,7 +120,7 @@ def check_early(place: Place, pattern: str, interval: Interval | None) -> str:
 
 def run_step(step: str, run: Run) -> Record:
     """Runs one step and prints its summary and time."""
-    from trendlake.pipelines.runs.road import road_of
+    from trendlake.pipelines.lake.road import road_of
     from trendlake.pipelines.steps.sequence import STEPS
 
     began = time.monotonic()
@@ -152,7 +152,7 @@ def changed(record: Record) -> bool:
 def has_new_results(run: Run, record: Record) -> bool:
     """Whether the run has written a new version of the results: the attempt that ends with `record`, or one before it
     that was killed before it could record that."""
-    from trendlake.pipelines.delta.commits import recent_commits
+    from trendlake.pipelines.lake.commits import recent_commits
 
     if changed(record):
         return True

@@ -46,7 +46,7 @@ def _first_rows(project: Project, source: str) -> Callable[[str], NumberTexts | 
     try:
         from deltalake import DeltaTable
 
-        from trendlake.pipelines.delta.tables import Warehouse
+        from trendlake.pipelines.lake.warehouse import Warehouse
     except ImportError:  # installed without Spark
         return None
     from deltalake.exceptions import DeltaError

@@ -10,8 +10,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.authoring.scaffold import Roles, new_source, usable_columns
 from trendlake.pipelines.contracts.contract import load_contract
-from trendlake.pipelines.delta.tables import exists
 from trendlake.pipelines.errors import ProjectError, SourceMissingError
+from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.quality.quarantine import check_columns
 

@@ -13,15 +13,15 @@ from pyspark.sql import functions as sf
 
 from trendlake.pipelines.authoring.trial import Extent, Taken, events_of
 from trendlake.pipelines.authoring.trial_rows import HeldRows
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.table_versions import schema_of
-from trendlake.pipelines.delta.tables import exists, latest_version, read_at
 from trendlake.pipelines.errors import LocalUnsupportedError, SourceMissingError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.versions import schema_of
+from trendlake.pipelines.lake.warehouse import exists, latest_version, read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.uniqueness import BROKEN
-from trendlake.pipelines.runs.local_events import all_parted
+from trendlake.pipelines.runs.events import all_parted
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.columns import column
 from trendlake.pipelines.steps.compute import reached

@@ -18,11 +18,11 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.windows import moment
 from trendlake.cep_core.plan import Reading
-from trendlake.pipelines.delta.parquet_scan import Files
 from trendlake.pipelines.errors import ShardTooLargeError
 from trendlake.pipelines.execute.pack import BLOCK_ROWS, PARTITION, SCHEMA, blocks, encoded, packer, typed
 from trendlake.pipelines.execute.shard_assignment import place, shared_partition
 from trendlake.pipelines.execute.shard_plan import Cut, Part, copies, few, first
+from trendlake.pipelines.lake.here.parquet_scan import Files
 from trendlake.pipelines.spark.columns import column
 
 Batches = Iterator[pa.RecordBatch]

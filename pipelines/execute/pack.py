@@ -26,10 +26,10 @@ from pyspark.sql import functions as sf
 from trendlake.cep_core.events.array_types import AnyArray, Int32s, Int64s
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated
 from trendlake.cep_core.plan import Reading
-from trendlake.pipelines.delta.parquet_scan import Files
 from trendlake.pipelines.execute.kernels.rows import renumber, rows_by_key
 from trendlake.pipelines.execute.shard_assignment import Placed, place
 from trendlake.pipelines.execute.shard_plan import Part, copies
+from trendlake.pipelines.lake.here.parquet_scan import Files
 from trendlake.pipelines.spark.columns import column
 
 Batches = Iterator[pa.RecordBatch]

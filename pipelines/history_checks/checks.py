@@ -20,11 +20,11 @@ from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import clock_text, moment
 from trendlake.cep_core.patterns.expectations import ExpectationModel, shown
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.delta.tables import read_at
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import ChecksFailedError
 from trendlake.pipelines.history_checks.evaluate import Judged, Stretch, judged_of
 from trendlake.pipelines.history_checks.read import cells, group_outcomes, groups_of, missing_of
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.results.coverage import slice_of
 from trendlake.pipelines.results.ledger import Ledger, read_ledger
 from trendlake.pipelines.results.staging import staged_folder

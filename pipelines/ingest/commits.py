@@ -11,9 +11,9 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta.commits import Commit, find_commit
-from trendlake.pipelines.delta.tables import OvertakenError
-from trendlake.pipelines.delta.write import GROUP_BYTES
+from trendlake.pipelines.lake.commits import Commit, find_commit
+from trendlake.pipelines.lake.here.write import GROUP_BYTES
+from trendlake.pipelines.lake.warehouse import OvertakenError
 
 COMPRESSED = 8
 """How many times as long documents are about as what becomes of them: Parquet's writer in Java counts that."""

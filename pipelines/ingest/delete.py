@@ -22,16 +22,16 @@ from trendlake.cep_core.language.syntax import Attribute
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.row_conditions import parse_row_condition
 from trendlake.pipelines.contracts.rules import Rule
-from trendlake.pipelines.delta.commits import commit_token
-from trendlake.pipelines.delta.table_versions import schema_of, table_id
-from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version, read_at, with_retries
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import DeliveryError, LocalUnsupportedError, ProjectError
 from trendlake.pipelines.ingest.commits import own_commit, writing_session
 from trendlake.pipelines.ingest.compare import key_of, keys_in_words
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
 from trendlake.pipelines.ingest.readers.files import read_file
-from trendlake.pipelines.ingest.write_here import Target, delete_here
+from trendlake.pipelines.ingest.write.here import Target, delete_here
+from trendlake.pipelines.lake.commits import commit_token
+from trendlake.pipelines.lake.versions import schema_of, table_id
+from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version, read_at, with_retries
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.runs.basis import Basis

@@ -27,11 +27,6 @@ from trendlake.cep_core.events.arrays import arrow, repeated
 from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.column_names import name_fault, usable_name
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
-from trendlake.pipelines.delta.create import FED, create_table
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.table_versions import schema_of, table_id
-from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version, with_retries
 from trendlake.pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
 from trendlake.pipelines.ingest.commits import own_commit, writing_session
 from trendlake.pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
@@ -40,8 +35,14 @@ from trendlake.pipelines.ingest.readers.files import arrow_type
 from trendlake.pipelines.ingest.small_files import put_together
 from trendlake.pipelines.ingest.stored_ids import refuse_other_ids
 from trendlake.pipelines.ingest.typed_rows import typed, typed_table
-from trendlake.pipelines.ingest.write_by_spark import append_by_spark, write_by_spark
-from trendlake.pipelines.ingest.write_here import Target, append_here, merge_here
+from trendlake.pipelines.ingest.write.here import Target, append_here, merge_here
+from trendlake.pipelines.ingest.write.spark import append_by_spark, write_by_spark
+from trendlake.pipelines.lake.commits import Commit, commit_token, find_commit, known_commits
+from trendlake.pipelines.lake.create import FED, create_table
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import Road, Roads
+from trendlake.pipelines.lake.versions import schema_of, table_id
+from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version, with_retries
 from trendlake.pipelines.project.profile import Limits
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine import check_columns
@@ -49,7 +50,6 @@ from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.rules.split import split_alone
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.record import recorded
-from trendlake.pipelines.runs.road import Road, Roads
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.columns import column
 from trendlake.pipelines.spark.frames import frame_of

@@ -19,11 +19,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from trendlake.cep_core.events.arrays import arrow
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import read_at
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality.uniqueness import KEY
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.spark.columns import column

@@ -15,9 +15,9 @@ from pyspark.sql import functions as sf
 
 from trendlake.pipelines.contracts.column_names import ID
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.ingest.open_rows import open_rows_by_spark, open_rows_here
+from trendlake.pipelines.lake.warehouse import Warehouse
 
 
 @dataclass(frozen=True)

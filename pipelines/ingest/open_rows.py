@@ -20,12 +20,12 @@ from pyspark.sql import functions as sf
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.pipelines.contracts.column_names import ID, RUNS, SINCE
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import Warehouse, exists, read_at
 from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.ingest.row_ids import row_id_column, row_ids
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import Warehouse, exists, read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine import check_columns
 from trendlake.pipelines.quality.uniqueness import BROKEN

@@ -30,9 +30,6 @@ from trendlake.cep_core.events.arrays import arrow
 from trendlake.pipelines.contracts.column_names import ID
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import unique_rules
-from trendlake.pipelines.delta.commits import commit_token, find_commit
-from trendlake.pipelines.delta.table_versions import table_id
-from trendlake.pipelines.delta.tables import OvertakenError, Warehouse, exists, latest_version, with_retries
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import LocalUnsupportedError, RepairError
 from trendlake.pipelines.ingest.commits import writing_session
@@ -42,7 +39,10 @@ from trendlake.pipelines.ingest.readers.files import read_file
 from trendlake.pipelines.ingest.row_ids import former_row_ids, with_row_ids
 from trendlake.pipelines.ingest.stored_ids import refuse_other_ids
 from trendlake.pipelines.ingest.typed_rows import typed_table
-from trendlake.pipelines.ingest.write_here import Target, merge_here
+from trendlake.pipelines.ingest.write.here import Target, merge_here
+from trendlake.pipelines.lake.commits import commit_token, find_commit
+from trendlake.pipelines.lake.versions import table_id
+from trendlake.pipelines.lake.warehouse import OvertakenError, Warehouse, exists, latest_version, with_retries
 from trendlake.pipelines.rules.split import split, split_alone
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.runs.basis import Basis

@@ -12,13 +12,14 @@ from contextlib import suppress
 from pyspark.sql import SparkSession
 
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta import limits, row_groups, write
-from trendlake.pipelines.delta.commits import commit_token
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import TableHere, table_here
-from trendlake.pipelines.delta.tables import CONFLICTS, latest_version
 from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.ingest.commits import LINE
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import commit_token
+from trendlake.pipelines.lake.here import row_groups, write
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.warehouse import CONFLICTS, latest_version
 
 MANY = 64
 """So many small files become one: few enough to be read in the time of a delivery."""

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta.tables import read_at
 from trendlake.pipelines.errors import SourceSchemaError
 from trendlake.pipelines.ingest.readers.event_ids import event_ids
 from trendlake.pipelines.ingest.readers.files import made_id
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.spark.columns import column
 
 ROWS = 1_000

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from trendlake.cep_core.events.array_types import AnyArray, Int64s, UInt64s
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import TableHere
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import TableHere
 
 Segment = tuple[UInt64s, AnyArray]
 DEAD = 0.5

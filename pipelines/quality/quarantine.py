@@ -25,13 +25,13 @@ from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.column_names import ADDED, OPEN
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Limit, Rule, unique_rules
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.commits import has_transaction
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import OvertakenError
-from trendlake.pipelines.delta.write import Line, append, shaped
 from trendlake.pipelines.errors import LocalUnsupportedError, SourceSchemaError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import has_transaction
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.here.write import Line, append, shaped
+from trendlake.pipelines.lake.warehouse import OvertakenError
 from trendlake.pipelines.quality.scan import scan
 from trendlake.pipelines.quality.uniqueness import BROKEN, INSIDE, annotate_duplicates, entry
 from trendlake.pipelines.rules.keep import columns_of, keep

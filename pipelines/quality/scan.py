@@ -19,7 +19,7 @@ from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s, UInt6
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.rules import Rule
-from trendlake.pipelines.delta.parquet_scan import Files
+from trendlake.pipelines.lake.here.parquet_scan import Files
 from trendlake.pipelines.quality.uniqueness import has_key as key_given
 from trendlake.pipelines.rules.great_expectations import judge_counts
 from trendlake.pipelines.rules.keep import columns_of, keep

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from trendlake.cep_core import AnyPlan, draw
 from trendlake.cep_core.errors import NotSupportedError
-from trendlake.pipelines.delta.tables import Warehouse, exists
+from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.report import chart
 from trendlake.pipelines.report.database import spill_folder
 from trendlake.pipelines.report.facts import ReportFacts, RunFacts

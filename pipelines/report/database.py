@@ -27,11 +27,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import TableHere, table_here
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND
 from trendlake.pipelines.results.spark_order import texts_here
 from trendlake.pipelines.spark.columns import column

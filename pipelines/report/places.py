@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from trendlake.pipelines.delta.tables import folder_name
+from trendlake.pipelines.lake.warehouse import folder_name
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_type
 
 from trendlake.pipelines.contracts.column_names import ADDED
-from trendlake.pipelines.delta.tables import Warehouse, exists
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.report.database import Column, Database, Having, Stored, spill_folder
 from trendlake.pipelines.report.facts import QuarantineFacts, ReasonFacts, RunFacts, SampleFacts
 from trendlake.pipelines.results.spark_order import texts_here

@@ -9,13 +9,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from trendlake.cep_core.events.windows import moment
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.errors import RecordDamagedError
+from trendlake.pipelines.lake.road import road_of
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.quality.quarantine_counts import SET_APART
 from trendlake.pipelines.report.errors import RunNotFoundError
 from trendlake.pipelines.report.facts import STAGES, CheckFacts, RunFacts, StageFacts
 from trendlake.pipelines.runs.record import NUMBER, SCHEMA, pattern_records
-from trendlake.pipelines.runs.road import road_of
 from trendlake.pipelines.runs.stored_record import checks_in
 
 Facts = dict[str, Any]

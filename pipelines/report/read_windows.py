@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment, shifted
 from trendlake.cep_core.sharing.family import row_hash
-from trendlake.pipelines.delta import limits
+from trendlake.pipelines.lake import limits
 from trendlake.pipelines.report.amounts import Amount, amount_of
 from trendlake.pipelines.report.database import WAS_THERE, Column, Database, During, Stored
 from trendlake.pipelines.report.facts import PatternFacts, ResultFacts, RowResult, RunFacts, Window

@@ -17,12 +17,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from trendlake.cep_core import run_plans
 from trendlake.cep_core.errors import TrendlakeError
-from trendlake.pipelines.delta.parquet_scan import Files
 from trendlake.pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
 from trendlake.pipelines.execute.channel import Channel, Member, channels_of, joint
 from trendlake.pipelines.execute.distribute import choose, distribute, folder_here
 from trendlake.pipelines.execute.shard_plan import Cut, likely
 from trendlake.pipelines.execute.worker import Answers, Work, answers_of, rows_of
+from trendlake.pipelines.lake.here.parquet_scan import Files
 from trendlake.pipelines.results.staging import Staged, leave_staged, write_staged
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.session import quiet

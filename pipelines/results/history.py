@@ -17,12 +17,12 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.commits import Commit, known_commits, times_in_order
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import TableHere, table_here
-from trendlake.pipelines.delta.tables import exists, read_at
 from trendlake.pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import Commit, known_commits, times_in_order
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.warehouse import exists, read_at
 from trendlake.pipelines.results.coverage import windows_of
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.provenance import PROVENANCE, identity

@@ -14,12 +14,12 @@ from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.commits import Commit, known_commits, next_number
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.table_versions import changes_rows, creation_time, table_id
-from trendlake.pipelines.delta.tables import Warehouse, exists
 from trendlake.pipelines.errors import LocalUnsupportedError, RecordDamagedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import Commit, known_commits, next_number
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.versions import changes_rows, creation_time, table_id
+from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
 from trendlake.pipelines.results.earlier_forms import with_faults
 from trendlake.pipelines.results.notes import Note

@@ -18,8 +18,8 @@ from pyspark.sql import functions as sf
 from trendlake.cep_core.patterns.parameters import Row
 from trendlake.cep_core.sharing.family import FamilyPlan
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.delta.tables import read_at
 from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.results.ledger import Ledger
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.owned_rows import Place

@@ -9,10 +9,10 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from trendlake.cep_core import load_pattern
-from trendlake.pipelines.delta.commits import recent_commits
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import Warehouse, exists
 from trendlake.pipelines.errors import LocalUnsupportedError, ProjectError
+from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, upstream
 from trendlake.pipelines.project.table_names import QUARANTINE
 from trendlake.pipelines.results.owners import owner_of, publishers, results_tables, tables_in

@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.names import same_name
-from trendlake.pipelines.delta.local_reader import TableHere, inside
+from trendlake.pipelines.lake.here.read import TableHere, inside
 from trendlake.pipelines.spark.identifiers import quoted
 
 

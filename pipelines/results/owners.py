@@ -11,10 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.delta.commits import Commit, recent_commits
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import Warehouse, exists, folder_of, on_disk
 from trendlake.pipelines.errors import LocalUnsupportedError, ProjectError
+from trendlake.pipelines.lake.commits import Commit, recent_commits
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import Warehouse, exists, folder_of, on_disk
 from trendlake.pipelines.results.notes import Note
 
 

@@ -1,7 +1,7 @@
 """The one place that brings rows into a results table.
 
 A publication is one Delta commit. It carries a note (`userMetadata`) and a number in line, that of a transaction of
-Delta's (`pipelines.delta.commits.in_line`): of two publications with the same number only one is committed, and the
+Delta's (`pipelines.lake.commits.in_line`): of two publications with the same number only one is committed, and the
 other sees that its commit is missing. Its rows come in one of four ways: Spark appends them, Spark replaces those of
 some windows by MERGE, Spark applies a difference by MERGE, or delta-rs applies one of few rows.
 """
@@ -21,12 +21,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from trendlake.cep_core.events.names import same_name
-from trendlake.pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
-from trendlake.pipelines.delta.create import FED, create_table
-from trendlake.pipelines.delta.local_reader import TableHere, table_here
-from trendlake.pipelines.delta.tables import OvertakenError, with_retries
-from trendlake.pipelines.delta.write import Changes, Line, change
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.commits import Commit, commit_token, find_commit, in_line, publication
+from trendlake.pipelines.lake.create import FED, create_table
+from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.here.write import Changes, Line, change
+from trendlake.pipelines.lake.warehouse import OvertakenError, with_retries
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.owned_rows import OwnedRows
 from trendlake.pipelines.results.provenance import PLAN_HASH, PROVENANCE

@@ -22,11 +22,11 @@ from pyspark.sql.pandas.types import from_arrow_type
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.errors import did_you_mean
 from trendlake.cep_core.sharing.family import FamilyPlan
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import TableHere, table_here
-from trendlake.pipelines.delta.tables import exists, latest_version, read_at
 from trendlake.pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, OtherFormError, ProjectError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.warehouse import exists, latest_version, read_at
 from trendlake.pipelines.results.columns import rank_of, time_of
 from trendlake.pipelines.results.provenance import PLAN_HASH
 from trendlake.pipelines.results.reuse import current_hashes

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.delta.tables import Warehouse, exists, folder_of, latest_version, on_disk
 from trendlake.pipelines.errors import BusyTableError
+from trendlake.pipelines.lake.warehouse import Warehouse, exists, folder_of, latest_version, on_disk
 from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
 
 

@@ -19,14 +19,14 @@ from pyspark.sql.types import StructType
 
 from trendlake.cep_core.plan import Reading
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
-from trendlake.pipelines.delta.tables import read_at
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.parquet_scan import Files, Span, paths_by_delta, plain_files
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
-from trendlake.pipelines.runs.local_events import events_in, good_events, good_events_of_all, typed
+from trendlake.pipelines.runs.events import events_in, good_events, good_events_of_all, typed
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.columns import column
 

@@ -15,9 +15,9 @@ from trendlake.cep_core.events.array_types import Bools
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Rule
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
 from trendlake.pipelines.errors import ChecksFailedError, LocalUnsupportedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.quality.scan import scan, sharing
 from trendlake.pipelines.results.staging import staged_folder, staged_here
 from trendlake.pipelines.rules.great_expectations import judge, judge_truth_values_of, truth_values

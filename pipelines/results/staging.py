@@ -25,13 +25,13 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from trendlake.cep_core import AnyPlan, TrendlakeError
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.parquet_scan import plain_batches
-from trendlake.pipelines.delta.row_groups import all_groups, at_most
-from trendlake.pipelines.delta.tables import on_disk
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import LocalUnsupportedError, StagedLostError
 from trendlake.pipelines.execute.worker import Answers, Batches, cause_of
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.parquet_scan import plain_batches
+from trendlake.pipelines.lake.here.row_groups import all_groups, at_most
+from trendlake.pipelines.lake.warehouse import on_disk
 from trendlake.pipelines.results.reuse import hash_column, hashes, hashes_of
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.worker_errors import coded, told_by_workers

@@ -11,9 +11,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from trendlake.cep_core.events.names import same_name
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import exists
 from trendlake.pipelines.errors import LocalUnsupportedError, ResultsTypeError
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.runs.run import Run
 
 

@@ -31,7 +31,7 @@ from pyspark.sql import functions as sf
 
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Rule, unique_rules
-from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.uniqueness import BROKEN, KEY, annotate_duplicates, has_key, related
 from trendlake.pipelines.revision.source_changes import NET

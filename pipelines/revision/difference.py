@@ -1,7 +1,7 @@
 """The difference between what is published and what should be, and its one commit.
 
 The difference is taken against one version of the results, and may be committed on that version only: whoever publishes
-raises the number of the same Delta transaction (`pipelines.delta.commits.in_line`), so that a commit that came between
+raises the number of the same Delta transaction (`pipelines.lake.commits.in_line`), so that a commit that came between
 makes this one a no-op, which is seen, and tried again.
 """
 
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.delta.commits import Commit
+from trendlake.pipelines.lake.commits import Commit
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.provenance import identity
 from trendlake.pipelines.results.publication import (

@@ -10,7 +10,7 @@ from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.sharing.changes import bindable
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import unique_rules
-from trendlake.pipelines.delta.local_log import local_errors
+from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.revision.source_changes import NET, SourceChanges
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.runs.run import Run

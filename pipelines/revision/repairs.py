@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trendlake.cep_core.errors import TrendlakeError
-from trendlake.pipelines.delta.table_versions import TableVersion
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.versions import TableVersion
 from trendlake.pipelines.results.coverage import Segment
 from trendlake.pipelines.results.ledger import Ledger
 from trendlake.pipelines.results.next_windows import last_published

@@ -10,7 +10,7 @@ from trendlake.pipelines.errors import ToleranceError
 from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.revision.affected import Affected
 from trendlake.pipelines.revision.difference import Difference
-from trendlake.pipelines.revision.local_rewrite import Rewrite
+from trendlake.pipelines.revision.rewrite import Rewrite
 from trendlake.pipelines.revision.scope import Task
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record

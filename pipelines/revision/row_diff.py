@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from trendlake.cep_core.events.array_types import Bools, Int64s
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.write import Changes
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.write import Changes
 from trendlake.pipelines.results.provenance import PROVENANCE
 from trendlake.pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
 from trendlake.pipelines.results.spark_order import comparable

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import Windows
-from trendlake.pipelines.delta.table_versions import TableVersion
 from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.lake.versions import TableVersion
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.results.coverage import Segment, spans
 from trendlake.pipelines.results.ledger import Ledger

@@ -15,12 +15,12 @@ from trendlake.cep_core.sharing.changes import binds_some
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.results import contract_name, results_contract
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.tables import read_at, with_retries
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import LocalUnsupportedError, StepOrderError
 from trendlake.pipelines.history_checks import checks as history_checks
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.warehouse import read_at, with_retries
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
 from trendlake.pipelines.quality.uniqueness import BROKEN

@@ -16,7 +16,7 @@ from trendlake.cep_core.kinds import KINDS
 CONTRACT_VERSION = 4
 """Evaluation of contract rules: which rows count."""
 LOCAL_VERSION = 2
-"""Revisions computed in this process (`pipelines.revision.local`): they read, judge and compute without Spark."""
+"""Revisions computed in this process (`pipelines.revision.here`): they read, judge and compute without Spark."""
 REVISION_VERSION = 2
 """Which windows and groups a revision computes again, and which it leaves as they are."""
 

@@ -19,13 +19,13 @@ from pyspark.sql import functions as sf
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.windows import END, clock_text
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import TableHere, table_here
-from trendlake.pipelines.delta.tables import read_at
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
-from trendlake.pipelines.runs.local_events import OfSource, are_good, events_in
+from trendlake.pipelines.runs.events import OfSource, are_good, events_in
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.watermark import future_limit, watermark, watermark_at
 from trendlake.pipelines.spark.columns import column

@@ -11,12 +11,12 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.table_versions import table_id
-from trendlake.pipelines.delta.tables import Warehouse, exists
 from trendlake.pipelines.errors import LocalUnsupportedError, RecordDamagedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.versions import table_id
+from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.runs.record import BASIS
 from trendlake.pipelines.runs.stored_record import basis_in
 

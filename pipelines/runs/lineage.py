@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
     from openlineage.client.event_v2 import RunEvent
 
-    from trendlake.pipelines.delta.tables import Warehouse
+    from trendlake.pipelines.lake.warehouse import Warehouse
     from trendlake.pipelines.runs.stage import Record
 
 LOG = logging.getLogger("trendlake.lineage")

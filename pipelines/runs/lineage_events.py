@@ -34,8 +34,8 @@ from pyspark.sql import SparkSession
 
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.delta.table_versions import schema_of
-from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.lake.versions import schema_of
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.runs.stage import Record
 
 set_producer("urn:trendlake:pipelines")

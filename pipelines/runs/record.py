@@ -18,14 +18,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from trendlake.cep_core.events.windows import moment
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.create import create_table
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import TableHere, table_here
-from trendlake.pipelines.delta.tables import Warehouse, exists
-from trendlake.pipelines.delta.write import append_any, compact
 from trendlake.pipelines.error_text import in_words
 from trendlake.pipelines.errors import LocalUnsupportedError, RecordDamagedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.create import create_table
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.here.write import append_any, compact
+from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.runs.lineage import Telling
 from trendlake.pipelines.runs.stage import Record, Stage
 from trendlake.pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in

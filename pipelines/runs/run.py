@@ -14,9 +14,10 @@ from trendlake.cep_core.events.windows import BEGINNING, both
 from trendlake.cep_core.plan import in_calendar
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import source_contract
-from trendlake.pipelines.delta.table_versions import table_id
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.errors import BadTimeError, StepOrderError
+from trendlake.pipelines.lake.road import On, Roads
+from trendlake.pipelines.lake.versions import table_id
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.project.renames import refuse_bad_rename
@@ -24,7 +25,6 @@ from trendlake.pipelines.runs.basis import Basis, differences
 from trendlake.pipelines.runs.code_versions import versions_of
 from trendlake.pipelines.runs.intervals import written
 from trendlake.pipelines.runs.record import find
-from trendlake.pipelines.runs.road import On, Roads
 from trendlake.pipelines.runs.stage import Record, Stage
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from trendlake.pipelines.check import Check
+from trendlake.pipelines.lake.road import On, Road
 from trendlake.pipelines.runs.basis import Basis
-from trendlake.pipelines.runs.road import On, Road
 
 Stage = Literal["ingest", "check_source", "compute", "check_results", "publish", "revise"]
 

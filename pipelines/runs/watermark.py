@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.events.windows import BEGINNING
-from trendlake.pipelines.delta.table_versions import commit_time
 from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.lake.versions import commit_time
 from trendlake.pipelines.spark.columns import column
 
 

@@ -15,8 +15,8 @@ from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.authoring.validate import compiled
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import source_contract
-from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version
 from trendlake.pipelines.error_text import in_words
+from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.report.build import drawn
 from trendlake.pipelines.report.database import spill_folder

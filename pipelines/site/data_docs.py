@@ -22,8 +22,8 @@ from trendlake.cep_core import AnyPlan
 from trendlake.pipelines.contracts.results import contract_name, results_contract
 from trendlake.pipelines.contracts.rule_text import expected_of
 from trendlake.pipelines.contracts.rules import Rule
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.tables import Warehouse, folder_name
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.warehouse import Warehouse, folder_name
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.report.facts import RunFacts
 from trendlake.pipelines.report.places import Places, write_whole

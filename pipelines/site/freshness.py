@@ -11,10 +11,10 @@ from pyspark.sql import functions as sf
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.table_versions import table_id
-from trendlake.pipelines.delta.tables import Warehouse, exists, latest_version
 from trendlake.pipelines.errors import LocalUnsupportedError, StepOrderError
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.versions import table_id
+from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version
 from trendlake.pipelines.results.coverage import slice_of
 from trendlake.pipelines.results.ledger import Publications, read_ledger
 from trendlake.pipelines.revision.scope import backfills, gaps_of, other_forms

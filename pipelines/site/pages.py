@@ -9,8 +9,8 @@ from datetime import datetime
 from markupsafe import Markup
 
 from trendlake.pipelines.contracts.rule_text import expected_of
-from trendlake.pipelines.delta.tables import folder_name
 from trendlake.pipelines.error_text import plural, several
+from trendlake.pipelines.lake.warehouse import folder_name
 from trendlake.pipelines.report.amounts import text
 from trendlake.pipelines.report.chart import NARROW, WIDE, svg
 from trendlake.pipelines.report.facts import CheckFacts, RunFacts

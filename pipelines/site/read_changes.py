@@ -14,11 +14,11 @@ from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.commits import recent_commits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import table_here
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.report.amounts import Amount, amount_of, text
 from trendlake.pipelines.report.words import NO_VALUE, length, stamp
 from trendlake.pipelines.results.history import (

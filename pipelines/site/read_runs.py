@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.report.facts import RunFacts
 from trendlake.pipelines.report.read_run import run_facts
 from trendlake.pipelines.report.verdict import Verdict, verdict

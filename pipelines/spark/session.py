@@ -16,7 +16,7 @@ from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import PYTHON, Profile
 from trendlake.pipelines.project.stores import ANY_SCHEME, refuse_unsafe_store
 from trendlake.pipelines.redaction import JAVA_PATTERN
-from trendlake.pipelines.spark import local_disk
+from trendlake.pipelines.spark import disk_classes as local_disk
 from trendlake.pipelines.spark.jars import find_jars
 from trendlake.pipelines.spark.java_home import JAVA_HINT, choose_java
 from trendlake.pipelines.spark.java_process import start_java

@@ -16,9 +16,9 @@ from itertools import pairwise
 from pyspark.sql import SparkSession
 
 from trendlake.cep_core.events.windows import Windows, clock_text
-from trendlake.pipelines.delta.table_versions import TableVersion, newest
-from trendlake.pipelines.delta.tables import read_at
 from trendlake.pipelines.errors import BadNumberError
+from trendlake.pipelines.lake.versions import TableVersion, newest
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.row_versions import StaleRows

@@ -12,14 +12,14 @@ from trendlake.cep_core.events.windows import clock_text
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.results import contract_name, results_contract
-from trendlake.pipelines.delta import limits
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.history_checks import checks as history_checks
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.road import HERE, Road
 from trendlake.pipelines.results.reuse import narrowed
 from trendlake.pipelines.results.staged_checks import StagedRows, judged, judged_here, refuse_failed, staged_rows
 from trendlake.pipelines.results.staging import read_staged, refuse_lost
 from trendlake.pipelines.runs.record import Attempt, recorded_together
-from trendlake.pipelines.runs.road import HERE, Road
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.delta.table_versions import table_id
-from trendlake.pipelines.delta.tables import exists, latest_version
 from trendlake.pipelines.errors import ToleranceError
+from trendlake.pipelines.lake.versions import table_id
+from trendlake.pipelines.lake.warehouse import exists, latest_version
 from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.results.owners import refuse_other_owner
 from trendlake.pipelines.results.types import refuse_other_types

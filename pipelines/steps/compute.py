@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trendlake.pipelines.delta.commits import recent_commits
-from trendlake.pipelines.delta.tables import exists
 from trendlake.pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
 from trendlake.pipelines.execute.channel import Member, channels_of, joint, together
+from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.road import Road
+from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.results.computation import Outcomes, answers_here, stage_together
 from trendlake.pipelines.results.ledger import notes, read_ledger
 from trendlake.pipelines.results.member_reuse import NONE, Settled, settled_members
@@ -20,7 +21,6 @@ from trendlake.pipelines.results.source_events import SourceEvents
 from trendlake.pipelines.results.staging import stage_answers, stage_nothing
 from trendlake.pipelines.runs.consistency import watermark_of
 from trendlake.pipelines.runs.record import Attempt, recorded_together
-from trendlake.pipelines.runs.road import Road
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 

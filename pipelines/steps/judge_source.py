@@ -15,19 +15,19 @@ from pyspark.sql import functions as sf
 
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.rules import Rule
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.parquet_scan import all_rows, paths_by_delta
-from trendlake.pipelines.delta.table_versions import schema_of
-from trendlake.pipelines.delta.tables import read_at, with_retries
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import OtherwiseWrittenError
+from trendlake.pipelines.lake.here.parquet_scan import all_rows, paths_by_delta
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import HERE, Road
+from trendlake.pipelines.lake.versions import schema_of
+from trendlake.pipelines.lake.warehouse import read_at, with_retries
 from trendlake.pipelines.quality import quarantine as q
-from trendlake.pipelines.quality.local_check import judge_small
+from trendlake.pipelines.quality.judge import judge_small
 from trendlake.pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
 from trendlake.pipelines.quality.scan import Scan, columns_read, scan, scan_files, sharing
 from trendlake.pipelines.results.source_events import REPEATED
 from trendlake.pipelines.results.windows import united
-from trendlake.pipelines.runs.road import HERE, Road
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.columns import column
 

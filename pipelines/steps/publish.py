@@ -16,13 +16,13 @@ from functools import partial
 
 from pyspark.sql import functions as sf
 
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.commits import Commit, recent_commits
-from trendlake.pipelines.delta.local_log import local_errors
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import OvertakenError, with_retries
-from trendlake.pipelines.delta.write import shaped
 from trendlake.pipelines.errors import StaleRunError, StepOrderError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import Commit, recent_commits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.here.write import shaped
+from trendlake.pipelines.lake.warehouse import OvertakenError, with_retries
 from trendlake.pipelines.results.columns import time_of
 from trendlake.pipelines.results.coverage import slice_of
 from trendlake.pipelines.results.ledger import Ledger, Publications, notes, read_ledger
@@ -34,7 +34,7 @@ from trendlake.pipelines.results.row_versions import work_of_run
 from trendlake.pipelines.results.source_events import REPEATED
 from trendlake.pipelines.results.staging import read_staged, refuse_lost, staged_here, staged_schema
 from trendlake.pipelines.results.types import refuse_other_types
-from trendlake.pipelines.revision.local_rewrite import Published
+from trendlake.pipelines.revision.rewrite import Published
 from trendlake.pipelines.revision.row_diff import differing
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.consistency import last_ready, ready

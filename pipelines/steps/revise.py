@@ -14,9 +14,9 @@ from dataclasses import replace
 from functools import cache
 
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.delta.table_versions import TableVersion, newest
-from trendlake.pipelines.delta.tables import CONFLICTS
 from trendlake.pipelines.errors import BusyTableError
+from trendlake.pipelines.lake.versions import TableVersion, newest
+from trendlake.pipelines.lake.warehouse import CONFLICTS
 from trendlake.pipelines.results.coverage import Segment, slice_of
 from trendlake.pipelines.results.ledger import Ledger, Publications, read_ledger
 from trendlake.pipelines.results.notes import Note
@@ -128,7 +128,7 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
         return True
     if run.needs_watermark:
         record.checks.append(future_events(run, task.version))
-    from trendlake.pipelines.revision.local import local_revision  # with the kernels: mostly nothing is to be done
+    from trendlake.pipelines.revision.here import local_revision  # with the kernels: mostly nothing is to be done
     from trendlake.pipelines.revision.spark import SparkRevision
 
     revision: Revision

@@ -15,9 +15,9 @@ from tests.support.flights_by_enumeration import Answer, Key, Leg
 from trendlake.cep_core.events.windows import moment
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.pipelines.contracts.contract import load_contract
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.ingest import flights
 from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.runs.run import Run, prepare

@@ -15,12 +15,12 @@ from unittest.mock import patch
 
 from tests.conftest import ROOT
 from tests.support.flights import Lake, all_steps, flight, snowball
-from trendlake.pipelines.delta.commits import known_commits
 from trendlake.pipelines.ingest import small_files
 from trendlake.pipelines.ingest.delete import delete_rows, rows_where
 from trendlake.pipelines.ingest.open_rows import open_rows
 from trendlake.pipelines.ingest.replay import newest, replay
 from trendlake.pipelines.ingest.small_files import put_together
+from trendlake.pipelines.lake.commits import known_commits
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.spark.session import start_session

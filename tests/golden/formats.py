@@ -18,9 +18,9 @@ from trendlake.cep_core.load import load_pattern
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts import column_names
 from trendlake.pipelines.contracts.pattern_source import source_contract
-from trendlake.pipelines.delta.commits import publication
-from trendlake.pipelines.ingest import write_by_spark
 from trendlake.pipelines.ingest.commits import LINE
+from trendlake.pipelines.ingest.write import spark as write_by_spark
+from trendlake.pipelines.lake.commits import publication
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.quality import uniqueness
 from trendlake.pipelines.results.staging import ORIGIN

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from tests.support.disks import full, small_disk
 from tests.support.flights import Lake, all_steps, snowball
 from trendlake.jobs.terminal.workspace import Place, refresh_if_possible, report, report_if_possible, reports
-from trendlake.pipelines.delta.write import append_any, refuse_full_disk
+from trendlake.pipelines.lake.here.write import append_any, refuse_full_disk
 from trendlake.pipelines.runs.record import SCHEMA
 
 pytestmark = pytest.mark.spark

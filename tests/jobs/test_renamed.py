@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from tests.support.one_session import commands, typed
 from tests.support.own_source import output_of
 from tests.support.shop import DAILY, FILE, FIRST, LAST, NAME, Shop, opened_shop, trades
-from trendlake.pipelines.delta.commits import known_commits
+from trendlake.pipelines.lake.commits import known_commits
 
 pytestmark = pytest.mark.spark
 

@@ -37,9 +37,9 @@ from tests.support.signal_patterns import EDITS, KEYS, PATTERNS
 from tests.support.signals import DAY_US, IN_DRIVER, IN_WORKERS, START_US, batch, signals, tidy_batch
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.errors import TrendlakeError
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.tables import exists
 from trendlake.pipelines.errors import ResultsTypeError, StepOrderError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results.ledger import Ledger, read_ledger

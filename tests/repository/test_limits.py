@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.conftest import ROOT
-from trendlake.pipelines.delta import limits
+from trendlake.pipelines.lake import limits
 
 NUMBERS = {name: value for name, value in vars(limits).items() if name.isupper()}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.repository.test_layout import ROOMS, ROOT, modules
-from trendlake.pipelines.delta.maintain import KEEP
-from trendlake.pipelines.delta.tables import KEPT, folder_name
+from trendlake.pipelines.lake.maintain import KEEP
+from trendlake.pipelines.lake.warehouse import KEPT, folder_name
 
 RUN = {"eval", "exec", "compile", "__import__"}
 """Builtins that run text."""
@@ -19,7 +19,7 @@ TEXT = {"sql", "expr", "selectExpr", "where", "filter", "query", "having", "call
 YAML_READERS = {f"cep_core/yaml/{name}.py" for name in ("limits", "parser", "scalars", "source")}
 """Where PyYAML may be named: all else reads and writes by them."""
 
-EXCEPTED = {"pipelines": ["pipelines/delta/maintain.py .sql() of text that is not written out"]}
+EXCEPTED = {"pipelines": ["pipelines/lake/maintain.py .sql() of text that is not written out"]}
 """A path of the warehouse, as a quoted identifier, where Spark takes no parameter."""
 
 

@@ -25,9 +25,9 @@ from deltalake.exceptions import DeltaError
 
 from tests.conftest import ROOT
 from trendlake.pipelines.project.paths import find_project
+from trendlake.pipelines.spark.disk_classes import LOG_STORE, class_path, compile_java, compile_local_disk
 from trendlake.pipelines.spark.jars import find_jars
 from trendlake.pipelines.spark.java_home import choose_java
-from trendlake.pipelines.spark.local_disk import LOG_STORE, class_path, compile_java, compile_local_disk
 
 RACE = Path(__file__).with_name("CommitRace.java")
 JVMS = ("jvm-1", "jvm-2")

@@ -17,8 +17,8 @@ from tests.support import plain_writer
 from tests.support.empty_tables import empty_tables
 from tests.support.xml_documents import documents_table
 from trendlake.pipelines.contracts.contract import Contract, load_contract
-from trendlake.pipelines.delta.tables import Warehouse, exists
 from trendlake.pipelines.ingest.deliver import create_source, ingest
+from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.runs.run import Run, prepare

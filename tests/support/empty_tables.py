@@ -9,8 +9,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.runs.record import create_runs
 
 _USED: set[str] = set()

@@ -15,9 +15,9 @@ from tests.support import plain_writer
 from tests.support.empty_tables import empty_tables
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.pipelines.contracts.contract import Contract, load_contract
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.flights import SCHEMA
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.runs.run import Run, prepare

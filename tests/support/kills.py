@@ -28,7 +28,7 @@ from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_changes import change
 from tests.support.signals import Signals
 from tests.support.victim import Order
-from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.record import find
 from trendlake.pipelines.runs.run import Run

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.delta import write
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import latest_version, with_retries
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.here import write
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import latest_version, with_retries
 
 Row = dict[str, Any]
 APPLICATION = "tests"

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signals import Signals
-from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.results.provenance import identity
 from trendlake.pipelines.results.reuse import row_hashes
 from trendlake.pipelines.runs.run import Run

@@ -16,7 +16,7 @@ from tests.support.signal_rules import keeping, without_repeats
 from tests.support.signals import CONTRACT
 from trendlake.cep_core import run_plan
 from trendlake.cep_core.events.windows import BEGINNING
-from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.consistency import limit_of, watermark_of
 from trendlake.pipelines.runs.run import Run

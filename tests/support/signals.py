@@ -22,9 +22,9 @@ from tests.support.empty_tables import empty_tables
 from tests.support.signal_documents import DOCUMENT, contract_of_documents, document_text
 from tests.support.signal_patterns import HEAD
 from trendlake.pipelines.contracts.contract import Contract, load_contract
-from trendlake.pipelines.delta.commits import read_log_anew
-from trendlake.pipelines.delta.tables import Warehouse, latest_version
 from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.lake.commits import read_log_anew
+from trendlake.pipelines.lake.warehouse import Warehouse, latest_version
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.runs.run import Run, prepare

@@ -27,12 +27,13 @@ from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
 from pyspark.sql import DataFrameWriter
 
 from tests.conftest import FEW_ROWS, SETTINGS
-from trendlake.pipelines.delta import create, limits, write
-from trendlake.pipelines.delta.local_reader import TableHere
 from trendlake.pipelines.execute import worker
 from trendlake.pipelines.execute.worker import Answers, Batches, Work
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.replay import read_repaired, replay
+from trendlake.pipelines.lake import create, limits
+from trendlake.pipelines.lake.here import write
+from trendlake.pipelines.lake.here.read import TableHere
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.results import computation

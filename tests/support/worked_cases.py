@@ -18,12 +18,12 @@ from tests.support.cases import Case
 from tests.support.engines import from_table, to_table
 from trendlake.cep_core import TrendlakeError, compile_plan, load_pattern
 from trendlake.pipelines.contracts.contract import Column, Contract
-from trendlake.pipelines.delta.parquet_scan import Files
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.execute.channel import Channel, Member, joint
 from trendlake.pipelines.execute.distribute import choose, distribute
 from trendlake.pipelines.execute.shard_plan import Cut
 from trendlake.pipelines.execute.worker import Batches, Work, answers_of, cause_of
+from trendlake.pipelines.lake.here.parquet_scan import Files
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.results.source_events import SourceEvents, files_of

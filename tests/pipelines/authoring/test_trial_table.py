@@ -14,9 +14,9 @@ from tests.support.flights import Lake, all_steps, answers, flight, table
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.pipelines.authoring.trial import Sample, Sampled, sample
 from trendlake.pipelines.authoring.trial_table import HeldTable, TableBySpark, table_of_events
-from trendlake.pipelines.delta.tables import exists
 from trendlake.pipelines.errors import SampleTooLargeError, SourceMissingError
 from trendlake.pipelines.ingest.deliver import typed
+from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.uniqueness import BROKEN
 from trendlake.pipelines.rules.split import split

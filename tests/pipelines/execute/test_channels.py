@@ -20,10 +20,10 @@ from tests.support.worked_cases import ROLES
 from trendlake.cep_core import TrendlakeError, load_pattern, run_plan
 from trendlake.cep_core.events.windows import AGES, Windows
 from trendlake.pipelines.contracts.contract import Column, Contract
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.errors import ShardTooLargeError
 from trendlake.pipelines.execute.channel import Channel, Member, channels_of, joint, together
 from trendlake.pipelines.execute.shard_plan import Cut
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.results.computation import Outcomes, stage_together

@@ -15,10 +15,10 @@ from tests.support.signals import START_US, signals
 from trendlake.cep_core import AnyPlan, EventSchema, compile_plan, load_pattern
 from trendlake.jobs.terminal.workspace import broken
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.delta.tables import latest_version
 from trendlake.pipelines.errors import ChecksFailedError
 from trendlake.pipelines.history_checks.evaluate import Judged
 from trendlake.pipelines.history_checks.read import cells, group_outcomes, missing_of
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.report.read_run import read_run
 from trendlake.pipelines.report.verdict import verdict
 from trendlake.pipelines.runs.run import Run

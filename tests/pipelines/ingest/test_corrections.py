@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 from tests.random.floats import NANS
 from tests.support.reading import changes, stored
 from trendlake.pipelines.contracts.contract import Contract, load_contract
-from trendlake.pipelines.delta.tables import Warehouse, latest_version
 from trendlake.pipelines.errors import DeliveryError, LocalUnsupportedError, NotOursError, ProjectError
 from trendlake.pipelines.ingest import existing_rows
 from trendlake.pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 from trendlake.pipelines.ingest.deliver import Taken, ingest
+from trendlake.pipelines.lake.warehouse import Warehouse, latest_version
 
 pytestmark = pytest.mark.spark
 

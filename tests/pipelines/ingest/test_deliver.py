@@ -12,11 +12,11 @@ import pytest
 
 from tests.support.flights import Lake, flight, table
 from trendlake.pipelines.contracts.contract import load_contract
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.commits import known_commits
 from trendlake.pipelines.errors import SourceSchemaError
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.flights import SCHEMA, data_file, deliveries, read_flights
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import known_commits
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from pyarrow.parquet import ParquetFile
 from pyspark.sql import SparkSession
 
 from tests.support.document_lake import DocumentLake
-from trendlake.pipelines.delta import row_groups, write
-from trendlake.pipelines.delta.local_reader import table_here
 from trendlake.pipelines.ingest import commits
+from trendlake.pipelines.lake.here import row_groups, write
+from trendlake.pipelines.lake.here.read import table_here
 
 pytestmark = pytest.mark.spark
 

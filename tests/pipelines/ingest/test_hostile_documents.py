@@ -18,7 +18,7 @@ from tests.support.flights import all_steps
 from trendlake.cep_core import evaluate
 from trendlake.cep_core.documents.document import broken_rules
 from trendlake.cep_core.events.schema import TIME_TYPE
-from trendlake.pipelines.delta import limits
+from trendlake.pipelines.lake import limits
 
 
 def test_hostile_documents(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ import pytest
 from tests.support.flights import Lake, all_steps, answers, flight, renamed
 from trendlake.jobs.actions.quarantine import _write
 from trendlake.pipelines.contracts.column_names import ID
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.commits import read_log_anew
 from trendlake.pipelines.errors import RepairError
 from trendlake.pipelines.ingest.open_rows import open_rows
 from trendlake.pipelines.ingest.replay import Replayed, newest, read_repaired, replay
 from trendlake.pipelines.ingest.row_ids import former_row_ids
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import read_log_anew
 from trendlake.pipelines.steps.check_source import check_source
 from trendlake.pipelines.steps.revise import revise
 

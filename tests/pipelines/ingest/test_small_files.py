@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 from tests.support.document_lake import DocumentLake
 from tests.support.flights import Lake, all_steps, answers, flight, renamed, snowball, table
 from tests.support.reading import stored
-from trendlake.pipelines.delta import write
-from trendlake.pipelines.delta.commits import Commit, known_commits
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import latest_version, read_at
 from trendlake.pipelines.ingest import small_files
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.small_files import put_together
+from trendlake.pipelines.lake.commits import Commit, known_commits
+from trendlake.pipelines.lake.here import write
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark

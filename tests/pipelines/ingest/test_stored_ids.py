@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 
 from tests.pipelines.ingest.test_event_ids import FLIGHTS, contract_of
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.delta.tables import Warehouse, latest_version
 from trendlake.pipelines.errors import SourceSchemaError
 from trendlake.pipelines.ingest.deliver import Taken, ingest
 from trendlake.pipelines.ingest.readers.files import feed_of, read_file
 from trendlake.pipelines.ingest.replay import read_repaired, replay
+from trendlake.pipelines.lake.warehouse import Warehouse, latest_version
 
 pytestmark = pytest.mark.spark
 

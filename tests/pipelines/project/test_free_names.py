@@ -22,9 +22,9 @@ from trendlake.cep_core.matches.compile import model as matches
 from trendlake.cep_core.patterns import model as trends
 from trendlake.pipelines.contracts.column_names import ADDED, OPEN, refuse_column_names
 from trendlake.pipelines.contracts.contract import TYPE_COLUMN, load_contract
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.errors import ContractErrors, ProjectError, SourceFileError
 from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.spark.on_demand import SessionOnDemand

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.disks import full, small_disk
-from trendlake.pipelines.delta.local_reader import TableHere, table_here
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.here.read import TableHere, table_here
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.quality import key_index

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.document_lake import DocumentLake
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_reader import table_here
 from trendlake.pipelines.errors import LocalUnsupportedError
-from trendlake.pipelines.quality.local_check import Judged, judge_small
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.quality.judge import Judged, judge_small
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.flights import Lake, flight, renamed
 from trendlake.jobs.actions.quarantine import _not_judged
-from trendlake.pipelines.delta.commits import read_log_anew
 from trendlake.pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
+from trendlake.pipelines.lake.commits import read_log_anew
 from trendlake.pipelines.results.source_events import read_events
 from trendlake.pipelines.runs import judged_version as judgements
 from trendlake.pipelines.runs.record import find

@@ -19,8 +19,8 @@ from pyspark.sql import types as st
 
 from tests.reference.page_numbers import in_order, reasons_of
 from tests.support.flights import Lake
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.build import build_report, read_facts
 from trendlake.pipelines.report.errors import RunNotFoundError

@@ -14,8 +14,8 @@ from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import KEYS
 from tests.support.signals import DAY_US, START_US, Signals, signals
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.results.coverage import spans
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.steps.revise import revise

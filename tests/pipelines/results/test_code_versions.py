@@ -19,11 +19,11 @@ from trendlake.cep_core import run_plan
 from trendlake.cep_core.trends.compile.plan import Plan
 from trendlake.jobs.actions import backfill
 from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.delta import limits
 from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.lake import limits
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results.notes import Work
-from trendlake.pipelines.revision import local
+from trendlake.pipelines.revision import here as local
 from trendlake.pipelines.runs import code_versions
 from trendlake.pipelines.runs.code_versions import Correction
 from trendlake.pipelines.runs.run import Run

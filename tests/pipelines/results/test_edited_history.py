@@ -16,7 +16,7 @@ from tests.support.signal_patterns import KEYS
 from tests.support.signals import DAY_US, START_US, Signals, signals
 from trendlake.jobs.actions.history import print_diff
 from trendlake.jobs.terminal.json_output import json_text
-from trendlake.pipelines.delta.tables import read_at
+from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.results import history
 from trendlake.pipelines.results.history import ADDED, RETRACTED
 from trendlake.pipelines.results.provenance import PROVENANCE

@@ -17,7 +17,7 @@ from tests.support.signals import DAY_US, IN_WORKERS, Signals, signals, tidy_bat
 from trendlake.cep_core.sharing.family import FamilyPlan
 from trendlake.jobs.actions.backfill import run_backfill
 from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.delta.tables import latest_version, read_at
+from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.results.read import Selection, group_values, read_rows
 from trendlake.pipelines.runs.run import Run, prepare
 from trendlake.pipelines.runs.stage import Record

@@ -13,7 +13,7 @@ from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
 from tests.support.signal_patterns import KEYS
 from tests.support.signals import DAY_US, START_US, signals
-from trendlake.pipelines.delta import limits
+from trendlake.pipelines.lake import limits
 from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark

@@ -21,10 +21,10 @@ from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import DAY_US, START_US, Signals, signals, tidy_batch
 from trendlake.jobs.terminal.json_output import json_text
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import latest_version
 from trendlake.pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.results import history, read
 from trendlake.pipelines.results.read import Rows, Selection, group_values
 from trendlake.pipelines.runs.record import newest_records

@@ -10,8 +10,8 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from tests.support.disks import read_only, small_disk
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.errors import NotWritableError
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.results.reset import reset
 from trendlake.pipelines.storage_errors import storage_error
 

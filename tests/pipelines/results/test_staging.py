@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.support.cases import Case, load
 from tests.support.engines import to_table
 from tests.support.worked_cases import CHECKED, PROFILE, run_of, source_of
-from trendlake.pipelines.delta.tables import on_disk
 from trendlake.pipelines.execute.channel import Channel, Member
 from trendlake.pipelines.execute.distribute import distribute
 from trendlake.pipelines.execute.shard_plan import Cut
 from trendlake.pipelines.execute.worker import Work, answers_of
+from trendlake.pipelines.lake.warehouse import on_disk
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.results.computation import computed
 from trendlake.pipelines.results.source_events import read_events

@@ -18,9 +18,9 @@ from tests.support.signals import Signals, signals
 from trendlake.jobs.actions import reset as resetting
 from trendlake.jobs.main import app
 from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.tables import exists, latest_version
 from trendlake.pipelines.errors import ResultsTypeError, StepOrderError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.warehouse import exists, latest_version
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results import reset
 from trendlake.pipelines.results.ledger import read_ledger

@@ -15,11 +15,11 @@ from tests.support.document_lake import DocumentLake
 from tests.support.flights import all_steps, renamed
 from tests.support.xml_documents import engine
 from trendlake.cep_core.xml_join.run import partners
-from trendlake.pipelines.delta import limits
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
 from trendlake.pipelines.results.provenance import PROVENANCE
-from trendlake.pipelines.revision import local
-from trendlake.pipelines.revision.local import LocalRevision, local_revision
+from trendlake.pipelines.revision import here as local
+from trendlake.pipelines.revision.here import LocalRevision, local_revision
 from trendlake.pipelines.revision.scope import task_of
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.steps.revise import Shared, revise

@@ -1,4 +1,4 @@
-"""The parts of a small revision (`pipelines.revision.local`) beside the slow and obvious way to say the same."""
+"""The parts of a small revision (`pipelines.revision.here`) beside the slow and obvious way to say the same."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from tests.random.profile import CI
 from trendlake.cep_core.events.windows import Windows
-from trendlake.pipelines.delta.local_reader import CHANGE
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.here.read import CHANGE
 from trendlake.pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
+from trendlake.pipelines.revision.changed_rows import NET, net_changes
 from trendlake.pipelines.revision.difference import WAS
-from trendlake.pipelines.revision.local import touched
-from trendlake.pipelines.revision.local_changes import NET, net_changes
+from trendlake.pipelines.revision.here import touched
 from trendlake.pipelines.revision.row_diff import differing
 
 pytestmark = pytest.mark.random

@@ -37,10 +37,10 @@ from tests.support.signals import (
     signals,
     tidy_batch,
 )
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.tables import latest_version
 from trendlake.pipelines.errors import StepOrderError
-from trendlake.pipelines.revision import local_rewrite
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.revision import rewrite as local_rewrite
 from trendlake.pipelines.steps.revise import revise
 from trendlake.pipelines.steps.sequence import STEPS
 

@@ -22,8 +22,8 @@ from tests.support.flights import all_steps, renamed
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signals import START_US, Signals, signals
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.delta.commits import read_log_anew
-from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.lake.commits import read_log_anew
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.results.coverage import spans
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.runs.run import Run

@@ -19,10 +19,10 @@ from trendlake.jobs.actions.history import print_diff, print_history
 from trendlake.jobs.terminal.json_output import json_text
 from trendlake.jobs.terminal.printing import console
 from trendlake.jobs.terminal.times import micros_of
-from trendlake.pipelines.delta.commits import recent_commits
-from trendlake.pipelines.delta.maintain import clear_staging, maintain, tables
-from trendlake.pipelines.delta.tables import latest_version, read_at
 from trendlake.pipelines.errors import BadNumberError, BadTimeError, StepOrderError
+from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.maintain import clear_staging, maintain, tables
+from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.results.history import between, reasons, values, version_of
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record

@@ -13,9 +13,9 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.support.flights import Lake, all_steps, flight, renamed
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.local_reader import TableHere
-from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.read import TableHere
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.revision import spark
 from trendlake.pipelines.runs.record import find
 from trendlake.pipelines.runs.run import Run

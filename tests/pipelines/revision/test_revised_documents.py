@@ -14,7 +14,7 @@ from tests.reference.xml_join import answers
 from tests.support.document_lake import DocumentLake
 from tests.support.flights import all_steps, renamed
 from tests.support.xml_documents import engine
-from trendlake.pipelines.delta import limits
+from trendlake.pipelines.lake import limits
 from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark

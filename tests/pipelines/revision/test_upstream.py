@@ -16,8 +16,8 @@ from tests.support.flights import Lake, all_steps, flight
 from tests.support.lineage_events import LINEAGE, events, version
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.terminal.times import micros_of
-from trendlake.pipelines.delta.commits import read_log_anew
-from trendlake.pipelines.delta.tables import latest_version
+from trendlake.pipelines.lake.commits import read_log_anew
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.runs.run import Run, prepare

@@ -18,7 +18,7 @@ from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import Signals, signals, tidy_batch
-from trendlake.pipelines.delta import limits
+from trendlake.pipelines.lake import limits
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.revise import revise
 

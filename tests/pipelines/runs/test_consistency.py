@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.flights import all_steps, renamed
 from tests.support.signals import START_US, Signals, signals
-from trendlake.pipelines.delta.tables import exists
+from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark

@@ -17,8 +17,8 @@ from pyspark.sql import Row, SparkSession
 
 from tests.support.flights import Lake, flight
 from tests.support.lineage_events import LINEAGE, events, read, version
-from trendlake.pipelines.delta.tables import Warehouse
 from trendlake.pipelines.errors import ToleranceError
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.lineage_settings import File, Http, Lineage
 from trendlake.pipelines.runs.record import recorded
 from trendlake.pipelines.runs.stage import Record

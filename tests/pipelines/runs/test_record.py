@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.runs import record as runs
 from trendlake.pipelines.runs.record import newest_records, pattern_records, recorded
 from trendlake.pipelines.runs.stage import Record

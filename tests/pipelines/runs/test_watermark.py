@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from tests.support.signals import DAY_US, START_US, batch, signals
 from trendlake.cep_core.events.windows import BEGINNING
-from trendlake.pipelines.delta import limits
 from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
 from trendlake.pipelines.runs import consistency
 from trendlake.pipelines.runs.consistency import future_events, limit_of, watermark_of
 

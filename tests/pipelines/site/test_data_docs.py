@@ -23,7 +23,7 @@ def test_a_run_may_have_any_name(run_id: str) -> None:
 def test_the_site_goes_on_where_a_page_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that cannot be read is one pattern's failure, named; the page of all is written."""
     from tests.conftest import ROOT
-    from trendlake.pipelines.delta.tables import Warehouse
+    from trendlake.pipelines.lake.warehouse import Warehouse
     from trendlake.pipelines.project.paths import find_project
 
     gone = tmp_path / "gone.yaml"

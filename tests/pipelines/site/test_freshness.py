@@ -14,8 +14,8 @@ from tests.conftest import ROOT
 from tests.support.flights import Lake, flight
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.contracts.contract import load_contract
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.runs.consistency import watermark_of
 from trendlake.pipelines.site.freshness import read_source
 

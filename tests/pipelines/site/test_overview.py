@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from tests.conftest import CHAOS
 from tests.reference.page_numbers import overview_of, results_of
-from trendlake.pipelines.delta import limits
+from trendlake.pipelines.lake import limits
 from trendlake.pipelines.report.database import Stored
 from trendlake.pipelines.report.facts import Measure, PatternFacts, RunFacts, StageFacts
 from trendlake.pipelines.report.read_rows import Span

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.tables import Warehouse
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.runs.record import recorded
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.site import build, read_runs

@@ -12,7 +12,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.spark.local_disk import FILE_SYSTEMS, LOG_STORE, use_local_disk
+from trendlake.pipelines.spark.disk_classes import FILE_SYSTEMS, LOG_STORE, use_local_disk
 
 pytestmark = pytest.mark.spark
 HADOOPS_OWN = "org.apache.hadoop.fs.RawLocalFileSystem"
@@ -63,7 +63,7 @@ def test_the_jar_of_another_version(spark: SparkSession, monkeypatch: pytest.Mon
     """A file of settings for spark-submit may name an older jar: Hadoop's own file system stays in use."""
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     before = {name: hadoop.get(name) for name in FILE_SYSTEMS}
-    monkeypatch.setattr("trendlake.pipelines.spark.local_disk.jar_name", lambda: "trendlake-local-disk-0.jar")
+    monkeypatch.setattr("trendlake.pipelines.spark.disk_classes.jar_name", lambda: "trendlake-local-disk-0.jar")
     try:
         for name in FILE_SYSTEMS:
             hadoop.unset(name)

@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 from tests.conftest import ROOT
 from tests.support.flights import PATTERN, Lake, all_steps, flight
 from trendlake.cep_core import TrendlakeError
-from trendlake.pipelines.delta import tables
-from trendlake.pipelines.delta.table_versions import table_id
 from trendlake.pipelines.errors import OutOfMemoryError, ShardTooLargeError, UpstreamFailedError
 from trendlake.pipelines.execute.worker import Answers, Batches, Work
+from trendlake.pipelines.lake import warehouse as tables
+from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.results import computation

@@ -29,12 +29,12 @@ from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, IN_WORKERS, START_US, Signals, signals
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines import redaction
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.maintain import maintain, tables
-from trendlake.pipelines.delta.tables import KEPT, latest_version, read_at
 from trendlake.pipelines.errors import SourceSchemaError, StepOrderError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.maintain import maintain, tables
+from trendlake.pipelines.lake.warehouse import KEPT, latest_version, read_at
 from trendlake.pipelines.revision.difference import Difference
-from trendlake.pipelines.revision.local_rewrite import Rewrite
+from trendlake.pipelines.revision.rewrite import Rewrite
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.session import quiet

@@ -12,10 +12,10 @@ from great_expectations.datasource.fluent.interfaces import Batch
 
 from tests.support.flights import Lake, flight, renamed
 from tests.support.reading import stored
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.tables import exists, latest_version
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.road import On
+from trendlake.pipelines.lake.warehouse import exists, latest_version
 from trendlake.pipelines.quality import quarantine as q
-from trendlake.pipelines.runs.road import On
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.steps import judge_source as judging
 from trendlake.pipelines.steps.check_results import check_results

@@ -25,7 +25,7 @@ from tests.support.signal_changes import change
 from tests.support.signal_patterns import HEAD, PATTERNS
 from tests.support.signals import IN_WORKERS, Signals, batch, signals
 from tests.support.victim import BATCH, REVISE_BATCH, Order
-from trendlake.pipelines.delta.commits import recent_commits
+from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.runs.run import Run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]

@@ -17,8 +17,8 @@ from trendlake.jobs.actions.backfill import run_backfill
 from trendlake.jobs.actions.show import Shown, print_results
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.delta.tables import latest_version
 from trendlake.pipelines.errors import ChecksFailedError, ShardTooLargeError
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.results.history import between, values
 from trendlake.pipelines.results.staging import read_staged
 from trendlake.pipelines.runs.run import Run

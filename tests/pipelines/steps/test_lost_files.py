@@ -18,11 +18,11 @@ from tests.support.flights import all_steps
 from tests.support.reading import stored
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import IN_DRIVER, IN_WORKERS, Signals, signals
-from trendlake.pipelines.delta.tables import latest_version
 from trendlake.pipelines.errors import FileMissingError, StagedLostError
+from trendlake.pipelines.lake.road import On
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results.staging import staged_folder
-from trendlake.pipelines.runs.road import On
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.session import quiet
 from trendlake.pipelines.steps.check_results import check_results

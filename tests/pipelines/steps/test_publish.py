@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import functions as sf
 
 from tests.support.flights import Lake, all_steps, answers, flight, renamed
-from trendlake.pipelines.delta import limits
-from trendlake.pipelines.delta.commits import recent_commits
-from trendlake.pipelines.delta.tables import latest_version
 from trendlake.pipelines.errors import ChecksFailedError, StaleRunError, StepOrderError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.results.staging import read_staged
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record

@@ -20,9 +20,9 @@ from tests.support.signals import IN_DRIVER, SCHEMA, Signals, signals, tidy_batc
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.errors import RoadClosedError
 from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.lake.road import On, Roads, road_of
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.runs.record import pattern_records
-from trendlake.pipelines.runs.road import On, Roads, road_of
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.steps import check_results as checking
 from trendlake.pipelines.steps import compute as computing

@@ -16,10 +16,10 @@ from pyspark.sql.types import StructType
 from tests.support.flights import all_steps, answers, renamed
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, START_US, Signals, signals
-from trendlake.pipelines.delta.commits import recent_commits
-from trendlake.pipelines.delta.table_versions import table_id
 from trendlake.pipelines.errors import LocalUnsupportedError, StepOrderError
 from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.report.read_run import read_run
 from trendlake.pipelines.runs import record as runs
 from trendlake.pipelines.runs.record import BASIS, NUMBER

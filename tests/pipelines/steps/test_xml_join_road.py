@@ -21,8 +21,8 @@ from tests.support.flights import all_steps, renamed
 from trendlake.jobs.actions.backfill import run_backfill
 from trendlake.jobs.actions.show import Shown, print_results
 from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.delta.tables import latest_version
 from trendlake.pipelines.errors import ChecksFailedError
+from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.report.build import build_report, read_facts
 from trendlake.pipelines.report.places import Places
 from trendlake.pipelines.results import history

@@ -1,0 +1,123 @@
+"""Few changes to a source's table on this machine's disk: this process finds the rows, and delta-rs writes them.
+
+For an append Spark plans, compiles and runs one job, for MERGE several: seconds for rows that are written in a few
+milliseconds. Raises LocalUnsupportedError, before there is a commit, where the rows are many, the table is not on
+this machine's disk, or asks more of who writes it; then Spark does it (`pipelines.ingest.write.spark`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.names import same_name
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.ingest.commits import LINE
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.here.write import Changes, Line, append, change, shaped
+from trendlake.pipelines.rules.unique import exact_codes
+
+
+@dataclass(frozen=True)
+class Target:
+    """The table at `path`, as it is in `version`; `token`: the commit's note."""
+
+    spark: SparkSession
+    token: str
+    path: str
+    version: int
+    contract: Contract
+
+    def table(self, *, anew: bool) -> TableHere:
+        """Raises LocalUnsupportedError where this process may not write it, or would rewrite (`anew`) files
+        of documents: a revision reads them a tenth slower than those that Spark writes (ADR 37)."""
+        if anew and self.contract.documents is not None:
+            raise LocalUnsupportedError("files of documents")
+        return table_here(self.spark, self.path, self.version)
+
+    @property
+    def line(self) -> Line:
+        return Line(LINE, self.version + 1)
+
+    def change(self, table: TableHere, changes: Changes) -> None:
+        """Raises LocalUnsupportedError and CONFLICTS."""
+        name = next(name for name in table.schema.names if same_name(name) == same_name(self.contract.event_time))
+        times = changes.matched[name].cast(pa.int64())
+        ends = pc.min_max(times).as_py()
+        near = {name: (ends["min"], ends["max"])} if len(times) and not times.null_count else {}
+        change(table, changes, self.token, self.line, near)
+
+
+def append_here(target: Target, rows: pa.Table) -> None:
+    """Raises LocalUnsupportedError and CONFLICTS."""
+    _refuse_many(rows)
+    table = target.table(anew=False)
+    append(table, shaped(rows, table.none().schema), target.token, target.line)
+
+
+def merge_here(target: Target, keys: pa.Table, values: pa.Table, new: pa.Table) -> int:
+    """Gives each row of the table whose key is one of `keys`, all different, the `values` in the same place, unless it
+    has them already, and adds `new`. Columns that `values` lacks stay. Returns how many rows have changed. Raises
+    LocalUnsupportedError and CONFLICTS."""
+    _refuse_many(values, new)
+    table = target.table(anew=True)
+    before, at = _rows_with(table, keys)
+    with local_errors():
+        after = _with_values(before, values.take(arrow(at)))
+        codes = exact_codes(pa.concat_tables([before, after]), values.column_names)
+        differ = arrow(codes[: before.num_rows] != codes[before.num_rows :])
+        changes = Changes(table.none(), before.filter(differ), after.filter(differ), shaped(new, before.schema))
+    target.change(table, changes)
+    return int(changes.after.num_rows)
+
+
+def delete_here(target: Target, keys: pa.Table) -> int:
+    """Deletes the rows of the table whose key is one of `keys`, all different, and returns how many there were. Raises
+    LocalUnsupportedError and CONFLICTS."""
+    _refuse_many(keys)
+    table = target.table(anew=True)
+    gone, none = _rows_with(table, keys)[0], table.none()
+    target.change(table, Changes(gone, none, none, none))
+    return int(gone.num_rows)
+
+
+def _refuse_many(*tables: pa.Table) -> None:
+    if sum(table.num_rows for table in tables) > limits.DELIVERED:
+        raise LocalUnsupportedError(f"a delivery of more than {limits.DELIVERED:,} rows")
+
+
+def _rows_with(table: TableHere, keys: pa.Table) -> tuple[pa.Table, Int64s]:
+    """The rows that have one of `keys`, in all columns, and for each row the number of the key that it has. Raises
+    LocalUnsupportedError where they are many."""
+    names = keys.column_names
+    with local_errors():
+        keys = keys.cast(table.none().select(names).schema)
+        first = keys.column(0).combine_chunks()
+        if pa.types.is_floating(first.type):
+            raise LocalUnsupportedError("0.0 is -0.0 too, and lies elsewhere")
+        others = [name for name in table.schema.names if name != names[0]]
+        rows = table.rows_with([names[0], *others], first, limits.DELIVERED).select(table.schema.names)
+        codes = exact_codes(pa.concat_tables([rows.select(names), keys]), names)
+        number_of = np.full(int(codes.max(initial=-1)) + 1, -1, np.int64)
+        number_of[codes[rows.num_rows :]] = np.arange(keys.num_rows)
+        at = number_of[codes[: rows.num_rows]]
+        return rows.filter(arrow(at >= 0)), at[at >= 0]
+
+
+def _with_values(rows: pa.Table, values: pa.Table) -> pa.Table:
+    """`rows` with the columns of `values`, which has a row for each."""
+    names = {same_name(name): name for name in values.column_names}
+    columns = [
+        values[names[same_name(kind.name)]].cast(kind.type) if same_name(kind.name) in names else rows[kind.name]
+        for kind in rows.schema
+    ]
+    return pa.Table.from_arrays(columns, schema=rows.schema)

@@ -1,0 +1,352 @@
+"""Commits to Delta tables on this machine's disk by delta-rs: for a write of a few rows Spark plans, compiles and runs
+jobs, which takes ten times as long as the rows do.
+
+Each commit is made on one version of the table or not at all (`max_commit_retries=0`), carries a note, and may raise
+the number of a transaction (Delta's protocol, "Transaction Identifiers").
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import (
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+from pyspark.sql import SparkSession
+
+from trendlake.cep_core.events.arrays import repeated
+from trendlake.cep_core.events.codes import group_codes
+from trendlake.cep_core.events.names import same_name
+from trendlake.cep_core.events.normalise import canonical
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.commits import EPOCH, Commit, commit_in_log
+from trendlake.pipelines.lake.here.log import commit_actions, commit_info, folder_on_disk, local_errors, newest_view
+from trendlake.pipelines.lake.here.read import TableHere
+from trendlake.pipelines.lake.warehouse import OvertakenError
+
+ROOM = 1 << 16
+"""Bytes that a disk must have left: a file of a few rows takes some 10,000, its commit 1,000."""
+GROUP_BYTES, ROWS_A_GROUP = 8 << 20, 1 << 20
+"""Bytes, not compressed, and rows of a row group of a file that may hold documents: who looks for those near a time
+reads whole groups."""
+HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
+"""Old logs are left to Delta, which knows what a checkpoint of its own holds."""
+DOING = "doing"
+"""The column of a MERGE's source whose letter says what becomes of a row."""
+GONE, CHANGED, NEW = "g", "c", "n"
+
+
+@dataclass(frozen=True)
+class Line:
+    """The transaction of `application` with this number; of two commits with one number only one is made."""
+
+    application: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Rows of a table that go, those that are `before` and become the ones in the same place of `after`, and new ones.
+    All have all columns of the table, in its types."""
+
+    gone: pa.Table
+    before: pa.Table
+    after: pa.Table
+    new: pa.Table
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Rows inserted, updated, deleted."""
+        return self.new.num_rows, self.after.num_rows, self.gone.num_rows
+
+    @property
+    def matched(self) -> pa.Table:
+        """The rows that are looked for in the table."""
+        return pa.concat_tables([self.gone, self.before])
+
+
+def append(table: TableHere, rows: pa.Table, note: str | None, line: Line | None = None) -> Commit:
+    """Adds `rows`, in the columns of `table`, in one commit, also where there are none. Raises as `change`."""
+    if not table.writable:
+        raise LocalUnsupportedError("a table that asks more of who writes it")
+    refuse_full_disk(table.folder, rows.nbytes)
+    how = _writer(rows)
+
+    def write(view: DeltaTable, about: CommitProperties) -> None:
+        write_deltalake(
+            view, rows, mode="append", commit_properties=about, post_commithook_properties=HOOKS, writer_properties=how
+        )
+
+    return _commit(table, note, line, write)
+
+
+def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapping[str, tuple[int, int]]) -> Commit:
+    """Makes `changes` in one commit, which the change feed reports. `near`: of columns of times the first and the last
+    (microseconds) that rows which are looked for have; other files are not read.
+
+    Raises OvertakenError where `table` is not the newest version, or the line's number is reached; OSError where the
+    disk has no room; LocalUnsupportedError, before there is a commit, for all else that delta-rs does not do."""
+    if not changes.matched.num_rows:
+        return append(table, changes.new, note, line)
+    if not table.writable:
+        raise LocalUnsupportedError("a table that asks more of who writes it")
+    looked_for = changes.matched
+    plain = [canonical(column) for column in looked_for.columns if not pa.types.is_nested(column.type)]
+    codes = group_codes(plain, looked_for.num_rows)
+    if len(np.unique(codes)) < looked_for.num_rows:
+        raise LocalUnsupportedError("equal rows among those that change")  # which of them would be of no account
+    looked_in = table
+    for name, (first, last) in near.items():
+        looked_in = looked_in.near_time(name, [(first, min(last, 2**63 - 2) + 1)])
+    size = sum(looked_in.sizes.values())
+    if size > limits.REWRITTEN_BYTES:
+        raise LocalUnsupportedError(f"files of more than {limits.REWRITTEN_BYTES >> 20} MB to be written again")
+    refuse_full_disk(table.folder, changes.after.nbytes + size)
+    names = {name: f"c{at}" for at, name in enumerate(table.schema.names)}
+    source = _merge_source(changes, names)
+    on = [f"s.{DOING} <> '{NEW}'"]
+    on += [_between(name, *ends) for name, ends in near.items()]
+    on += [f"(t.{_quoted(name)} IS NOT DISTINCT FROM s.was_{alias})" for name, alias in names.items()]
+    values = {_quoted(name): f"s.is_{alias}" for name, alias in names.items()}
+    how = _writer(changes.after)
+
+    def write(view: DeltaTable, about: CommitProperties) -> None:
+        merge = view.merge(
+            source,
+            " AND ".join(on),
+            source_alias="s",
+            target_alias="t",
+            writer_properties=how,
+            commit_properties=about,
+            post_commithook_properties=HOOKS,
+        )
+        merge = merge.when_matched_delete(f"s.{DOING} = '{GONE}'")
+        merge = merge.when_matched_update(values, f"s.{DOING} = '{CHANGED}'")
+        merge.when_not_matched_insert(values, f"s.{DOING} = '{NEW}'").execute()
+
+    commit = _commit(table, note, line, write)
+    if commit.changed != changes.counts:
+        raise RuntimeError(f"version {commit.version} of {table.folder} changes {commit.changed}, not {changes.counts}")
+    return commit
+
+
+def put_together(table: TableHere, files: Sequence[str], rows: pa.Table, note: str, line: Line) -> Commit:
+    """One file with `rows` in place of the `files` that hold them: no row changes. Raises as `change`."""
+    if not table.writable:
+        raise LocalUnsupportedError("a table that asks more of who writes it")
+    refuse_full_disk(table.folder, rows.nbytes)
+    now = _milliseconds()
+    added = _file_of(table.folder, rows, now)
+
+    def write(view: DeltaTable, about: CommitProperties) -> None:
+        gone = [RemoveAction(name, False, now, table.sizes[name], {}) for name in files]
+        view.create_write_transaction(
+            [*gone, added],
+            mode="append",
+            schema=view.schema(),
+            commit_properties=about,
+            post_commithook_properties=HOOKS,
+        )
+
+    return _commit(table, note, line, write)
+
+
+def append_any(spark: SparkSession, path: str, rows: pa.Table) -> int:
+    """Appends `rows` to the table at `path`, whoever else does so too, in a commit of their own, columns that it lacks
+    as well; its version. Raises OSError where the disk has no room, and LocalUnsupportedError: unless that is because
+    there is no such table, the commit may have been made."""
+    folder = folder_on_disk(spark, path)
+    refuse_full_disk(folder)
+    with local_errors(), newest_view(folder) as table:
+        write_deltalake(table, rows, mode="append", schema_mode="merge", post_commithook_properties=HOOKS)
+        return int(table.version())
+
+
+def compact(spark: SparkSession, path: str) -> None:
+    """Makes one file of the small ones of the table at `path`: the rows stay what they are, and so do older versions.
+    Where that cannot be done in this process, or another one is at it, they stay."""
+    with suppress(LocalUnsupportedError):
+        folder = folder_on_disk(spark, path)
+        with local_errors(), compacting_alone(folder, wait=False) as alone:
+            if alone:
+                DeltaTable(folder).optimize.compact(post_commithook_properties=HOOKS)
+
+
+def _commit(
+    table: TableHere, note: str | None, line: Line | None, write: Callable[[DeltaTable, CommitProperties], None]
+) -> Commit:
+    """The commit that `write` has made on the version of `table`."""
+    transactions = None if line is None else [Transaction(line.application, line.number, _milliseconds())]
+    metadata = None if note is None else {"userMetadata": note}
+    about = CommitProperties(metadata, max_commit_retries=0, app_transactions=transactions)
+    with local_errors(), newest_view(table.folder) as view:
+        reached = None if line is None else view.transaction_version(line.application)
+        if view.version() != table.version or (line is not None and reached is not None and reached >= line.number):
+            raise OvertakenError
+        try:
+            write(view, about)
+        except CommitFailedError as error:
+            raise OvertakenError from error
+        except DeltaError:  # of a checkpoint, perhaps, after the commit
+            if not _is_in_log(table, note, line):
+                raise
+        if not _is_in_log(table, note, line):  # and what delta-rs holds of the log is not what the log says
+            raise OvertakenError
+    return commit_in_log(table.folder, table.version + 1)
+
+
+def _is_in_log(table: TableHere, note: str | None, line: Line | None) -> bool:
+    """Whether the version after that of `table` carries this `note` and is of this `line`."""
+    version = table.version + 1
+    if not (table.folder / "_delta_log" / f"{version:020d}.json").exists():
+        return False
+    transactions = (action["txn"] for action in commit_actions(table.folder, version) if "txn" in action)
+    lines = [Line(said["appId"], said["version"]) for said in transactions]
+    own = commit_info(table.folder, version).get("userMetadata") == note
+    return own and (line is None or line in lines)
+
+
+def _merge_source(changes: Changes, names: Mapping[str, str]) -> pa.Table:
+    """Each of the rows that are looked for as it is (`was_`) and is to be (`is_`); and the new ones."""
+    nothing = pa.nulls(changes.new.num_rows)
+    parts = ((GONE, changes.gone, changes.gone), (CHANGED, changes.before, changes.after), (NEW, None, changes.new))
+    tables = []
+    for letter, was, then in parts:
+        before = {f"was_{alias}": nothing if was is None else was[name] for name, alias in names.items()}
+        after = {f"is_{alias}": then[name] for name, alias in names.items()}
+        kinds = [then.schema.field(name).type for name in names] * 2
+        columns = [
+            column.cast(kind) if column.type != kind else column
+            for column, kind in zip([*before.values(), *after.values()], kinds, strict=True)
+        ]
+        some = pa.table(columns, [*before, *after])
+        tables.append(some.append_column(DOING, repeated(letter, then.num_rows)))
+    return pa.concat_tables(tables)
+
+
+def _between(name: str, first: int, last: int) -> str:
+    """The bounds of a time, in whole milliseconds: delta-rs's statistics of files are cut off to these."""
+    low, high = first // 1000 * 1000, -(-last // 1000) * 1000
+    kind = "'Timestamp(Microsecond, Some(\"UTC\"))'"
+    column = f"t.{_quoted(name)}"
+    return f"{column} >= arrow_cast({low}, {kind}) AND {column} <= arrow_cast({high}, {kind})"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _writer(rows: pa.Table) -> WriterProperties:
+    """How files of `rows` are written. They have no bounds of columns for which these are wrong (`_unbounded`)."""
+    none = ColumnProperties(statistics_enabled="NONE")
+    columns = {field.name: none for field in rows.schema if _unbounded(field.type)}
+    return WriterProperties(max_row_group_size=_rows_a_group(rows), column_properties=columns or None)
+
+
+def _unbounded(kind: pa.DataType) -> bool:
+    """Whether readers skip rows by the bounds that Parquet's writers or delta-rs note of a type: those of floating
+    numbers ignore NaN, which Spark takes for the largest; those of decimals beyond 18 digits are cut off."""
+    return bool(pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.precision > 18))
+
+
+def _rows_a_group(rows: pa.Table) -> int:
+    rows_a_group: int = GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1)
+    return min(max(rows_a_group, 1), ROWS_A_GROUP)
+
+
+def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """`rows` with the columns of `schema`, in their types: NULL in those that `rows` has not."""
+    names = {same_name(name): name for name in rows.column_names}
+    columns = [
+        rows[names[same_name(field.name)]].cast(field.type)
+        if same_name(field.name) in names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def refuse_full_disk(folder: Path, more: int = 0) -> None:
+    """Raises OSError where delta-rs, which is to write `more` bytes, would write half a file and end its own thread
+    with a stack trace."""
+    about = os.statvfs(folder)
+    if about.f_flag & os.ST_RDONLY:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
+    if about.f_blocks and about.f_bavail * about.f_frsize < ROOM + more:  # some file systems count no blocks
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+
+
+@contextmanager
+def compacting_alone(folder: Path, *, wait: bool) -> Iterator[bool]:
+    """Whether no other process of this machine compacts the table in `folder` until this is done; with `wait`, after
+    the one that does. False on a file system without locks.
+
+    delta-rs commits a compaction although another one has replaced the same files, and then the table has each of their
+    rows twice: its check for conflicts skips files that were removed without a change of data."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
+
+
+def _file_of(folder: Path, rows: pa.Table, now: int) -> AddAction:
+    """Writes a Parquet file with `rows`, which the table has already. Its statistics (Delta's protocol, "Per-file
+    Statistics") are those of times, in whole milliseconds: the last one rounded up."""
+    from pyarrow.parquet import write_table
+
+    name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+    try:
+        bounded = [field.name for field in rows.schema if not _unbounded(field.type)]
+        groups = _rows_a_group(rows)
+        write_table(rows, folder / name, row_group_size=groups, store_schema=False, write_statistics=bounded)
+    except OSError:  # half a file would take the room that a full disk lacks
+        (folder / name).unlink(missing_ok=True)
+        raise
+    stats: dict[str, Any] = {"numRecords": rows.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    for field in rows.schema:
+        if not pa.types.is_timestamp(field.type) or rows[field.name].null_count == rows.num_rows:
+            continue
+        bounds = pc.min_max(rows[field.name].cast(pa.int64())).as_py()
+        with suppress(OverflowError):  # after the year 9999, or before the first
+            low, high = (_in_words(end) for end in (bounds["min"] // 1000, -(-bounds["max"] // 1000)))
+            stats["minValues"][field.name], stats["maxValues"][field.name] = low, high
+            stats["nullCount"][field.name] = rows[field.name].null_count
+    return AddAction(name, (folder / name).stat().st_size, {}, now, False, json.dumps(stats))
+
+
+def _in_words(milliseconds: int) -> str:
+    moment = EPOCH + timedelta(milliseconds=milliseconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _milliseconds() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,93 @@
+"""Keeping the tables of a warehouse in shape: small files made few; files that no query can need removed.
+
+How long files are kept is the tables' own property (`warehouse.KEPT`): a revision reads the source's change feed since
+the version it has last seen; `diff`, `history` and `--as-of` read old versions of the results. VACUUM removes what is
+older.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from trendlake.pipelines.lake.here.write import compacting_alone
+from trendlake.pipelines.lake.warehouse import KEPT, Warehouse, exists, folder_of, on_disk, with_retries
+from trendlake.pipelines.project.table_names import QUARANTINE
+from trendlake.pipelines.spark.identifiers import quoted
+
+KEEP = (
+    "ALTER TABLE {table} SET TBLPROPERTIES ("
+    "'delta.logRetentionDuration' = 'interval 365 days', "
+    "'delta.deletedFileRetentionDuration' = 'interval 365 days')"
+)
+"""Sets `warehouse.KEPT`. Spark takes no parameter for the table here: its path goes in as a quoted identifier, and is
+not an analyst's to choose."""
+
+
+STAGED_DAYS = 30
+"""How long the staged rows of an attempt are kept: for a publication to come, and to look at where a check failed."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The work done on a table: files rewritten into fewer, bytes before and after."""
+
+    table: str
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+
+
+def tables(spark: SparkSession, warehouse: Warehouse, sources: list[str], patterns: list[str]) -> dict[str, str]:
+    """Names and paths of the tables of sources and of patterns, those that are there and not others'."""
+    wanted = {
+        **{f"sources/{name}": warehouse.source(name) for name in sources if name not in warehouse.elsewhere},
+        **{f"sources/{name}{QUARANTINE}": warehouse.quarantine(name) for name in sources},
+        **{f"results/{name}": warehouse.results(name) for name in patterns},
+        "trendlake_runs": warehouse.runs,
+    }
+    return {name: path for name, path in wanted.items() if exists(spark, path)}
+
+
+def maintain(spark: SparkSession, tables: dict[str, str]) -> Iterator[Kept]:
+    """Each table kept for as long as `KEPT` says, its small files put together (clustered tables by their columns), and
+    older files removed. Safe while runs go on: OPTIMIZE changes no row, and readers and writers are not disturbed, or
+    try again."""
+    for name, path in tables.items():
+        table = DeltaTable.forPath(spark, path)
+        properties = table.detail().select("properties").collect()[0][0]
+        if any(properties.get(key) != value for key, value in KEPT.items()):
+            with_retries(lambda path=path: _keep(spark, path), f"keeping {name}")  # type: ignore[misc]
+        folder = on_disk(spark, path)
+        # Where there is no lock, delta-rs compacts nothing, and Delta's own commits see each other.
+        with nullcontext() if folder is None else compacting_alone(folder, wait=True):
+            metrics = with_retries(
+                lambda table=table: table.optimize().executeCompaction().select("metrics").collect()[0][0],  # type: ignore[misc]
+                f"optimizing {name}",
+            )
+        table.vacuum()
+        size = table.detail().select("numFiles", "sizeInBytes").collect()[0]
+        removed, added = metrics["numFilesRemoved"], metrics["numFilesAdded"]
+        grown = metrics["filesAdded"]["totalSize"] - metrics["filesRemoved"]["totalSize"]
+        yield Kept(name, size[0] + removed - added, size[0], size[1] - grown, size[1])
+
+
+def clear_staging(spark: SparkSession, warehouse: Warehouse) -> int:
+    """Removes the staged rows of attempts older than `STAGED_DAYS`; how many they were."""
+    files, folder = folder_of(spark, warehouse.staged)
+    oldest = (time.time() - STAGED_DAYS * 86400) * 1000
+    attempts = files.globStatus(folder.suffix("/*/*/*")) or ()
+    old = [folder.getPath() for folder in attempts if folder.getModificationTime() < oldest]
+    for attempt in old:
+        files.delete(attempt, True)
+    return len(old)
+
+
+def _keep(spark: SparkSession, path: str) -> None:
+    spark.sql(KEEP.replace("{table}", f"delta.{quoted(path)}"))

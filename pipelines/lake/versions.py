@@ -1,0 +1,162 @@
+"""Facts about one version of a Delta table: which table it is a version of, its columns, when it was committed.
+
+Tables on this machine's disk are read in this process, others by Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from delta.tables import DeltaTable as SparkTable
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.commits import time_of
+from trendlake.pipelines.lake.here.log import commit_actions, folder_on_disk, local_errors, opened
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.warehouse import exists, latest_version, on_disk, read_at
+from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
+
+COMMIT_INFO = '"commitInfo"'
+
+
+@dataclass(frozen=True)
+class TableVersion:
+    """`table_id`: as of `table_id`; `schema`: the columns."""
+
+    version: int
+    schema: StructType
+    table_id: str | None
+
+
+def newest(spark: SparkSession, path: str) -> TableVersion | None:
+    """The newest version of the table at `path`, wherever that is; None where there is no table."""
+    try:
+        table = table_here(spark, path)
+        return TableVersion(table.version, table.schema, table.table_id)
+    except LocalUnsupportedError:
+        if not exists(spark, path):
+            return None
+        version = latest_version(spark, path)
+        return TableVersion(version, read_at(spark, path, version).schema, table_id(spark, path, version))
+
+
+def schema_of(spark: SparkSession, path: str, version: int | None = None) -> StructType:
+    """The columns of the table at `path`, which must exist, in `version`, in the newest one where that is None."""
+    try:
+        return table_here(spark, path, version).schema
+    except LocalUnsupportedError:
+        return read_at(spark, path, latest_version(spark, path) if version is None else version).schema
+
+
+def table_id(spark: SparkSession, path: str, version: int | None = None) -> str | None:
+    """The id (`metadata.id`) of the Delta table at `path` as of `version`, of the newest one where it is None. A table
+    that was dropped and made again has another id; a copy of its folder has the same. None where there is no such
+    table, or no such version of it."""
+    try:
+        folder = folder_on_disk(spark, path)
+        with local_errors(), opened(folder, version) as table:
+            return str(table.metadata().id)
+    except LocalUnsupportedError:
+        return _table_id_by_spark(spark, path, version)
+
+
+def _table_id_by_spark(spark: SparkSession, path: str, version: int | None) -> str | None:
+    if not exists(spark, path):
+        return None
+    log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
+    none = java_class(spark, "scala.Option").empty()
+    snapshot = log.update(False, none, none)
+    if version is not None and version != snapshot.version():
+        if version > snapshot.version():
+            return None
+        try:
+            snapshot = log.getSnapshotAt(version, none, none, False)
+        except (PySparkException, Py4JJavaError):  # its log entries have been cleaned away
+            return None
+    return str(snapshot.metadata().id())
+
+
+def creation_time(spark: SparkSession, path: str) -> datetime | None:
+    """When the table at `path` was made, by its metadata; a copy of its folder says the same. None where the metadata
+    does not have it, or there is no table."""
+    try:
+        folder = folder_on_disk(spark, path)
+        with local_errors(), opened(folder) as table:
+            milliseconds: int | None = table.metadata().created_time
+    except LocalUnsupportedError:
+        if not exists(spark, path):
+            return None
+        none = java_class(spark, "scala.Option").empty()
+        log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
+        created = log.update(False, none, none).metadata().createdTime()
+        milliseconds = int(created.get()) if created.isDefined() else None
+    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def changes_rows(spark: SparkSession, path: str, version: int) -> bool:
+    """Whether the commit of a version may have changed rows of the table at `path`: it adds rows or removes files, and
+    not only to arrange the same rows in other files. True where its log entry can't be read."""
+    try:
+        actions = commit_actions(folder_on_disk(spark, path), version)
+    except (LocalUnsupportedError, OSError, ValueError):
+        try:
+            lines = spark.read.text(f"{path}/_delta_log/{version:020d}.json").collect()
+        except PySparkException:
+            return True
+        actions = [json.loads(row[0]) for row in lines]
+    return any(_changes_rows(action) for action in actions)
+
+
+def _changes_rows(action: Mapping[str, Any]) -> bool:
+    if "cdc" in action:
+        return True
+    file = action.get("add") or action.get("remove")
+    if file is None or not file.get("dataChange", True):
+        return False
+    return "remove" in action or json.loads(file.get("stats") or "{}").get("numRecords") != 0
+
+
+def commit_time(spark: SparkSession, path: str, version: int) -> int | None:
+    """When a version of the table at `path` was committed, microseconds since the epoch; None where its log no longer
+    tells. By what the entry says of itself (`commits.time_of`), which stays with a copy; only where that says nothing
+    by the time of its file."""
+    entry, folder = f"{version:020d}.json", on_disk(spark, path)
+    if folder is None:
+        return _commit_time_by_spark(spark, path, version, entry)
+    file = folder / "_delta_log" / entry
+    try:
+        with file.open(encoding="utf-8") as lines:
+            time = _time_of(lines)
+        return file.stat().st_mtime_ns // 1_000_000 * 1000 if time is None else time
+    except FileNotFoundError:
+        return None
+
+
+def _commit_time_by_spark(spark: SparkSession, path: str, version: int, entry: str) -> int | None:
+    try:
+        lines = spark.read.text(f"{path}/_delta_log/{entry}").where(sf.substring("value", 1, 40).contains(COMMIT_INFO))
+        time = _time_of(row[0] for row in lines.collect())
+    except PySparkException:  # there is no such entry
+        return None
+    if time is not None:
+        return time
+    times = SparkTable.forPath(spark, path).history().where(sf.col("version") == version)
+    rows = times.select(sf.unix_micros("timestamp")).collect()
+    return int(rows[0][0]) if rows else None
+
+
+def _time_of(lines: Iterable[str]) -> int | None:
+    """The time that an entry's own lines tell, microseconds."""
+    for line in lines:
+        if COMMIT_INFO in line[:40]:
+            return time_of(json.loads(line)["commitInfo"])
+    return None

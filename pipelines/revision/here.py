@@ -1,0 +1,252 @@
+"""A small revision in this process: it reads the change feed and the touched windows' events and rows, runs the
+kernels, checks their rows and writes them; only the commit is Delta's.
+
+Of a few thousand changed events Spark takes seconds to plan its sixty jobs, and a tenth of one to do them. The rows
+made here are those that the jobs would have made: the touched windows are computed whole, for every unit, and rows that
+are published already make no difference. Where a key may be repeated, two whole versions of the source are judged and
+compared (`pipelines.revision.changed_rows`), if it is small. Where there is more to hold than a worker would be given,
+`local_revision` says why, and Spark computes the revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trendlake.cep_core import AnyPlan, run_plan
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.events.arrays import numbers
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.results import contract_name, results_contract
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.here.read import inside, table_here
+from trendlake.pipelines.lake.here.write import shaped
+from trendlake.pipelines.lake.warehouse import with_retries
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.results.coverage import slice_of
+from trendlake.pipelines.results.provenance import identity
+from trendlake.pipelines.results.staging import with_origin
+from trendlake.pipelines.results.windows import MOST, Stretch, united
+from trendlake.pipelines.revision.affected import Affected
+from trendlake.pipelines.revision.changed_pairs import ChangedPairs, changed_pairs
+from trendlake.pipelines.revision.changed_rows import LocalChanges, local_changes
+from trendlake.pipelines.revision.matching import matching
+from trendlake.pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
+from trendlake.pipelines.revision.rewrite import Published, Rewrite
+from trendlake.pipelines.revision.row_diff import differing
+from trendlake.pipelines.revision.scope import Task
+from trendlake.pipelines.revision.source_changes import SourceChanges
+from trendlake.pipelines.rules.great_expectations import judge_without
+from trendlake.pipelines.runs.events import good_events, typed
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
+
+
+@dataclass(frozen=True)
+class LocalRevision:
+    """A `Revision`: the windows that changed rows touch, and all `rows` that these should have (`plan.result_schema`
+    and the origin); with `pairs` those of its events only. `changed`: what came and went in the source. `checks`: those
+    of the results contract on `rows`. `rewrite`: the difference from the version of the results that was the newest;
+    None if no window is touched."""
+
+    run: Run
+    task: Task
+    affected: Affected
+    rows: pa.Table
+    changed: LocalChanges
+    source_changes: SourceChanges
+    checks: tuple[Check, ...] = ()
+    rewrite: Rewrite | None = None
+    pairs: ChangedPairs | None = None
+
+    local = True
+
+    @property
+    def unique(self) -> bool:
+        return self.changed.unique
+
+    def find_affected(self, record: Record) -> None:
+        changed, broken = self.changed, self.changed.broken
+        record.rows_in, record.rows_out, record.windows = changed.rows, self.rows.num_rows, self.affected.count
+        record.rows_quarantined = broken.rows
+        if broken.rows:
+            about = "bad", self.run.run_id, self.run.contract.fingerprint, self.task.after, self.task.version
+            self.source_changes.once(about, self._quarantine)
+        record.checks += [changes_check(self.task, changed.rows, self.affected), broken.check()]
+
+    def _quarantine(self) -> None:
+        run, task, path = self.run, self.task, self.run.warehouse.quarantine(self.run.contract.name)
+        write = partial(q.append_quarantine, run.spark, self.changed.bad, path, key=quarantine_key(run, task))
+        with_retries(lambda: write(run_id=run.run_id, source_version=task.version), "writing the quarantine")
+
+    def compute(self, record: Record) -> None:
+        refuse_lost(self.run, self.changed.broken, self.changed.source_rows)
+        record.interval_from, record.interval_to = self.affected.interval
+        record.checks += self.checks
+
+    def difference(self, results_version: int) -> Rewrite | None:
+        if self.rewrite is not None and self.rewrite.there.table.version == results_version:
+            return self.rewrite
+        try:
+            with local_errors():
+                published = _published(self.run, results_version, self.affected, self.pairs)
+                if self.pairs is not None and not self.pairs.allows(published.near, self.rows.num_rows):
+                    return None
+                return _rewrite(published, self.run, self.rows)
+        except LocalUnsupportedError:
+            return None
+
+    def close(self) -> None:
+        """Only Spark's frames are to be freed."""
+
+
+def local_revision(run: Run, task: Task, results_version: int, changes: SourceChanges | None = None) -> LocalRevision:
+    """The rows that a revision would publish. Writes nothing. `changes`: of revisions that read the same source. Raises
+    LocalUnsupportedError where this process does not compute it."""
+    with local_errors():
+        return _local_revision(run, task, results_version, changes or SourceChanges())
+
+
+def _local_revision(run: Run, task: Task, results_version: int, changes: SourceChanges) -> LocalRevision:
+    """Raises LocalUnsupportedError."""
+    plan, contract = run.plan, run.contract
+    if task.reason is not None or task.due or not task.settled or plan.waits or run.pattern.expect:
+        raise LocalUnsupportedError("more than the change feed decides about the rows")
+    if contract.made_id and plan.schema.event_id in plan.columns:
+        raise LocalUnsupportedError("ids that are made of keys")
+    about = contract.fingerprint, run.warehouse.source(contract.name), task.version
+    since = *about, task.after, task.unique
+    changed = changes.once(since, lambda: local_changes(run, task, limits.REVISED))
+    seen = matching(run, changed.good, changes, since)
+    affected = Affected(plan, touched(plan, seen, task.published))
+    if not affected.stretches:
+        return LocalRevision(run, task, affected, plan.result_schema.empty_table(), changed, changes)
+    if len(affected.stretches) > MOST:
+        raise LocalUnsupportedError("windows all over the place")
+    slices = tuple((plan.windows.start(first), plan.windows.end(last)) for first, last in affected.stretches)
+    pairs = changed_pairs(run, seen) if changed.every is None else None
+    if pairs is not None:
+        published = _published(run, results_version, affected, pairs)
+        computed = _computed(run, pairs.events(changed.source, slices, limits.REVISED), affected, slices)
+        computed = computed.filter(pairs.chosen(computed))
+        if pairs.allows(published.near, computed.num_rows):
+            affected = Affected(plan, touched=affected.stretches)
+            return _revision(run, task, affected, changed, changes, computed, published, pairs)
+    if contract.documents is not None:
+        changed.source.refuse_large()
+    published = _published(run, results_version, affected)
+    events = changes.once((*since, slices), lambda: _events(run, changed, slices))
+    computed = _computed(run, events, affected, slices)
+    return _revision(run, task, affected, changed, changes, computed, published)
+
+
+def _events(run: Run, changed: LocalChanges, slices: tuple[Stretch, ...]) -> pa.Table:
+    """The good events in `slices`. Raises LocalUnsupportedError."""
+    if changed.every is None:
+        return good_events(run, changed.source, slices, limits.REVISED)
+    return changed.every.filter(inside(changed.every, run.contract.event_time, slices))
+
+
+def _revision(
+    run: Run,
+    task: Task,
+    affected: Affected,
+    changed: LocalChanges,
+    changes: SourceChanges,
+    computed: pa.Table,
+    published: Published,
+    pairs: ChangedPairs | None = None,
+) -> LocalRevision:
+    """Raises LocalUnsupportedError where the rows may not be published."""
+    rows = with_origin(_hull(run, affected), computed, task.version)
+    checks = _judged(run, rows)
+    rewrite = _rewrite(published, run, rows)
+    return LocalRevision(run, task, affected, rows, changed, changes, checks, rewrite, pairs)
+
+
+def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
+    """The checks of the results contract. Raises LocalUnsupportedError if one fails."""
+    if rows.num_rows > limits.REVISED:
+        raise LocalUnsupportedError(f"{rows.num_rows:,} rows, more than {limits.REVISED:,}")
+    contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
+    checks = judge_without(rows, contract.rules)
+    warnings = {rule.name for rule in contract.rules if rule.warning}
+    if any(not check.success and check.name not in warnings for check in checks):
+        raise LocalUnsupportedError("rows that are not published: they are staged, to be looked at")
+    return tuple(checks)
+
+
+def _published(run: Run, version: int, affected: Affected, pairs: ChangedPairs | None = None) -> Published:
+    """Raises LocalUnsupportedError where the rows are too many to be held: then a kernel would have much to do, too."""
+    table = table_here(run.spark, run.warehouse.results(run.name), version)
+    slices = [slice_of(run.plan, *stretch) for stretch in affected.stretches]
+    return Published.of(
+        table, run.plan.owned(range(1))[0], slices, limits.REVISED, None if pairs is None else pairs.chosen
+    )
+
+
+def _rewrite(published: Published, run: Run, rows: pa.Table) -> Rewrite:
+    """`rows` in place of the published ones. Raises LocalUnsupportedError where two rows of one table have one key."""
+    old = published.rows
+    return Rewrite(run, run.plan, published, differing(old, shaped(rows, old.schema), identity(run.plan)))
+
+
+def _hull(run: Run, affected: Affected) -> Run:
+    """The run of the windows from the first to the last that are touched."""
+    windows = run.plan.windows
+    return replace(run, start_us=windows.end(affected.windows[0]) - 1, end_us=windows.end(affected.windows[-1]))
+
+
+def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple[Stretch, ...]:
+    """The windows among `spans` that hold an event of `changed`, which may matter to the plan."""
+    kind = plan.schema.event_type
+    if plan.event_types is not None and kind in changed.column_names:
+        changed = changed.filter(pc.is_in(changed[kind], pa.array(plan.event_types)))
+    time = numbers(changed[plan.schema.event_time].drop_null().combine_chunks().cast(pa.int64()))
+    windows = plan.windows
+    first = (time - (windows.origin + windows.within)) // windows.slide + 1
+    last = (time - windows.origin) // windows.slide
+    ranges = np.unique(np.stack([first, last + 1], axis=1), axis=0)
+    inside = [
+        (max(a, first), min(b, last + 1))
+        for a, b in united((int(a), int(b)) for a, b in ranges if a < b)
+        for first, last in spans
+        if a <= last and b > first
+    ]
+    return tuple(united(inside, last=True))
+
+
+def _computed(run: Run, good: pa.Table, affected: Affected, slices: Sequence[Stretch]) -> pa.Table:
+    """The rows of the touched windows, whose good events are in `slices`, of all units."""
+    plan, contract = run.plan, run.contract
+    events = _needed(plan, contract, good)
+    try:
+        parts = [
+            run_plan(plan, _within(events, contract.event_time, span), range(first, last + 1)).cast(plan.result_schema)
+            for (first, last), span in zip(affected.stretches, slices, strict=True)
+        ]
+    except TrendlakeError as error:
+        raise LocalUnsupportedError(str(error)) from error
+    return pa.concat_tables(parts)
+
+
+def _needed(plan: AnyPlan, contract: Contract, good: pa.Table) -> pa.Table:
+    """As `results.computation.needed`."""
+    kind = plan.schema.event_type
+    good = typed(contract, kind, good)
+    if plan.event_types is not None:
+        good = good.filter(pc.is_in(good[kind], pa.array(plan.event_types)))
+    return good.select(list(plan.columns))
+
+
+def _within(events: pa.Table, time: str, span: Stretch) -> pa.Table:
+    moment = events[time].cast(pa.int64())
+    return events.filter(pc.and_(pc.greater_equal(moment, span[0]), pc.less(moment, span[1])))

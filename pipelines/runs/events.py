@@ -1,0 +1,82 @@
+"""Good events of a run's source that this process reads and judges by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.arrays import arrow, repeated
+from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.read import Condition, TableHere, inside
+from trendlake.pipelines.lake.warehouse import Warehouse
+from trendlake.pipelines.rules.split import Split, split, split_alone
+
+
+class OfSource(Protocol):
+    """An object that knows a source and its contract, such as a run."""
+
+    @property
+    def spark(self) -> SparkSession: ...
+    @property
+    def warehouse(self) -> Warehouse: ...
+    @property
+    def contract(self) -> Contract: ...
+
+
+def good_events(
+    run: OfSource, source: TableHere, slices: Sequence[tuple[int, int]], most: int, only: Condition | None = None
+) -> pa.Table:
+    """The good ones of `events_in`. Raises LocalUnsupportedError."""
+    events = events_in(run, source, slices, most, only)
+    return events.filter(arrow(are_good(run, events)))
+
+
+def events_in(
+    run: OfSource, source: TableHere, slices: Sequence[tuple[int, int]], most: int, only: Condition | None = None
+) -> pa.Table:
+    """The rows in `slices` of time, the contract's columns; with `only` those that it is true of. Raises
+    LocalUnsupportedError, also where they are more than `most`."""
+    contract = run.contract
+    return source.rows([item.name for item in contract.columns], contract.event_time, slices, most, only)
+
+
+def good_events_of_all(run: OfSource, source: TableHere, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
+    """As `good_events`, where a row in `slices` may repeat the key of any other: the whole table is judged. Raises
+    LocalUnsupportedError, also where it has more than `limits.READ` rows."""
+    rows, parted = all_parted(run, source, limits.READ)
+    rows = rows.filter(arrow(parted.broken < 0))
+    rows = rows.filter(inside(rows, run.contract.event_time, slices))
+    if rows.num_rows > most:
+        raise LocalUnsupportedError("many rows")
+    return rows
+
+
+def all_parted(run: OfSource, source: TableHere, most: int) -> tuple[pa.Table, Split]:
+    """The contract's columns of all rows of `source`, and which of them break the contract. Raises
+    LocalUnsupportedError, also where they are more than `most`."""
+    contract = run.contract
+    if contract.documents is not None:
+        source.refuse_large()
+    if source.row_count is None or source.row_count > most:
+        raise LocalUnsupportedError("keys that may be repeated in a table of many rows")
+    rows = source.every([item.name for item in contract.columns], most).combine_chunks()
+    return rows, split(rows, contract)
+
+
+def are_good(run: OfSource, rows: pa.Table) -> Bools:
+    """Which rows keep the rules of single rows."""
+    good: Bools = split_alone(rows.combine_chunks(), run.contract).broken < 0
+    return good
+
+
+def typed(contract: Contract, event_type: str, rows: pa.Table) -> pa.Table:
+    """The rows with their type, where the contract names one for all."""
+    if contract.constant_type is None:
+        return rows
+    return rows.append_column(event_type, repeated(contract.constant_type, rows.num_rows))
