@@ -219,7 +219,7 @@ class RecordDamagedError(TrendlakeError):
     code = "RECORD_DAMAGED"
 
 
-class LocalUnsupportedError(Exception):
+class NotHereError(Exception):
     """This process cannot do the work as Spark does it, with the same result: the caller asks Spark. The message says
     why. No user sees it."""
 

@@ -13,10 +13,10 @@ from pyspark.sql import functions as sf
 
 from trendlake.pipelines.authoring.trial import Extent, Taken, events_of
 from trendlake.pipelines.authoring.trial_rows import HeldRows
-from trendlake.pipelines.errors import LocalUnsupportedError, SourceMissingError
+from trendlake.pipelines.errors import SourceMissingError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import NotHere, refuse, tried
 from trendlake.pipelines.lake.versions import schema_of
 from trendlake.pipelines.lake.warehouse import exists, latest_version, read_at
 from trendlake.pipelines.quality import quarantine as q
@@ -41,28 +41,24 @@ def table_of_events(run: Run) -> HeldTable | TableBySpark:
         raise SourceMissingError(error.message, hint=f"{error.hint}; or try the pattern on a file: --events FILE")
     version = latest_version(spark, path)
     q.check_columns(schema_of(spark, path, version), run.contract)
-    try:
-        return HeldTable(run, version)
-    except LocalUnsupportedError:
-        return TableBySpark(run, version)
+    held = tried(lambda: HeldTable(run, version))
+    return TableBySpark(run, version) if isinstance(held, NotHere) else held
 
 
 class HeldTable(HeldRows):
     """The table at one version, all rows of it."""
 
     def __init__(self, run: Run, version: int) -> None:
-        """Raises LocalUnsupportedError where this process cannot hold or judge the table."""
+        """Raises NotHereError where this process cannot hold or judge the table."""
         contract, plan = run.contract, run.plan
-        if contract.made_id and plan.schema.event_id in plan.columns:
-            raise LocalUnsupportedError("ids that are made of keys")
-        with local_errors():
-            table = table_here(run.spark, run.warehouse.source(contract.name), version)
-            super().__init__(*all_parted(run, table, limits.JUDGED), contract, plan)
+        refuse({"ids that are made of keys": contract.made_id and plan.schema.event_id in plan.columns})
+        table = table_here(run.spark, run.warehouse.source(contract.name), version)
+        super().__init__(*all_parted(run, table, limits.JUDGED), contract, plan)
         self.run, self.version = run, version
 
     def watermark(self, windows: range) -> int | None:
         """As a run's."""
-        return reached(replace(self.run, only=windows), {"source_version": self.version})
+        return reached(replace(self.run, only=windows), self.version)
 
 
 class TableBySpark:
@@ -106,4 +102,4 @@ class TableBySpark:
         rules = rows.column(FIRST_BROKEN)
         broken = {item["values"]: item["counts"] for item in rules.drop_null().value_counts().to_pylist()}
         good = events_of(rows.filter(rules.is_null()), run.contract, run.plan)
-        return Taken(good, rows.num_rows, broken, reached(run, {"source_version": self.version}))
+        return Taken(good, rows.num_rows, broken, reached(run, self.version))

@@ -11,7 +11,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.lake.commits import Commit, find_commit
+from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.lake.commits import find_commit
 from trendlake.pipelines.lake.here.write import GROUP_BYTES
 from trendlake.pipelines.lake.warehouse import OvertakenError
 

@@ -23,13 +23,14 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.row_conditions import parse_row_condition
 from trendlake.pipelines.contracts.rules import Rule
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.errors import DeliveryError, LocalUnsupportedError, ProjectError
+from trendlake.pipelines.errors import DeliveryError, ProjectError
 from trendlake.pipelines.ingest.commits import own_commit, writing_session
 from trendlake.pipelines.ingest.compare import key_of, keys_in_words
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
 from trendlake.pipelines.ingest.readers.files import read_file
 from trendlake.pipelines.ingest.write.here import Target, delete_here
 from trendlake.pipelines.lake.commits import commit_token
+from trendlake.pipelines.lake.road import NotHere, tried
 from trendlake.pipelines.lake.versions import schema_of, table_id
 from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version, read_at, with_retries
 from trendlake.pipelines.quality import quarantine as q
@@ -144,10 +145,9 @@ def delete_rows(
             DeltaTable.forPath(session(), path).delete(q.is_good(selection.rule))
         else:
             assert selection.keys is not None
-            try:
-                delete_here(Target(spark, token, path, selected.version, contract), selection.keys)
-            except LocalUnsupportedError:
-                _delete_keys(session(), path, selection.keys)
+            target, keys = Target(spark, token, path, selected.version, contract), selection.keys
+            if isinstance(tried(lambda: delete_here(target, keys)), NotHere):
+                _delete_keys(session(), path, keys)
         commit = own_commit(spark, path, token)
         rows = commit.metric("numDeletedRows" if selection.keys is None else "numTargetRowsDeleted")
         return replace(selected, rows=rows, version=commit.version)

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
@@ -27,7 +26,7 @@ from trendlake.cep_core.events.arrays import arrow, repeated
 from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.column_names import name_fault, usable_name
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
+from trendlake.pipelines.errors import DeliveryError, SourceSchemaError
 from trendlake.pipelines.ingest.commits import own_commit, writing_session
 from trendlake.pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
@@ -37,10 +36,11 @@ from trendlake.pipelines.ingest.stored_ids import refuse_other_ids
 from trendlake.pipelines.ingest.typed_rows import typed, typed_table
 from trendlake.pipelines.ingest.write.here import Target, append_here, merge_here
 from trendlake.pipelines.ingest.write.spark import append_by_spark, write_by_spark
-from trendlake.pipelines.lake.commits import Commit, commit_token, find_commit, known_commits
+from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.lake.commits import commit_token, find_commit, known_commits
 from trendlake.pipelines.lake.create import FED, create_table
-from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.road import Road, Roads
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import schema_of, table_id
 from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version, with_retries
 from trendlake.pipelines.project.profile import Limits
@@ -51,7 +51,6 @@ from trendlake.pipelines.rules.split import split_alone
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.record import recorded
 from trendlake.pipelines.runs.stage import Record
-from trendlake.pipelines.spark.columns import column
 from trendlake.pipelines.spark.frames import frame_of
 
 BY_ROWS = Roads(Limits())
@@ -296,7 +295,7 @@ class _Writer:
 
 
 def _write_here(target: Target, comparison: Compared, key: Sequence[str]) -> None:
-    """Raises LocalUnsupportedError and CONFLICTS."""
+    """Raises NotHereError and CONFLICTS."""
     corrections = comparison.corrections
     if corrections.num_rows:
         merge_here(target, corrections.select(key), corrections, comparison.new)
@@ -305,14 +304,5 @@ def _write_here(target: Target, comparison: Compared, key: Sequence[str]) -> Non
 
 
 def _note_extent(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:
-    try:
-        table = table_here(spark, path, record.source_version)
-        record.rows_out, record.interval_from, record.interval_to = table.extent(contract.event_time)
-    except LocalUnsupportedError:
-        _note_extent_by_spark(spark, path, contract, record)
-
-
-def _note_extent_by_spark(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:
-    time = sf.unix_micros(column(contract.event_time))
-    extent = spark.read.format("delta").load(path).agg(sf.count(sf.lit(1)), sf.min(time), sf.max(time))
-    record.rows_out, record.interval_from, record.interval_to = extent.collect()[0]
+    table = Table.at(spark, path, record.source_version)
+    record.rows_out, record.interval_from, record.interval_to = table.extent(contract.event_time)

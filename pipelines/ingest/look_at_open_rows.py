@@ -15,8 +15,8 @@ from pyspark.sql import functions as sf
 
 from trendlake.pipelines.contracts.column_names import ID
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.ingest.open_rows import open_rows_by_spark, open_rows_here
+from trendlake.pipelines.lake.road import either
 from trendlake.pipelines.lake.warehouse import Warehouse
 
 
@@ -39,10 +39,10 @@ def look(
 ) -> OpenRows:
     """Those of `run_id`, else of any run, that break `rule`, else any; of the rows `limit`, else all. Raises
     SourceSchemaError, ContractRuleError."""
-    try:
-        return _picked(open_rows_here(spark, warehouse, contract, version, run_id), rule, limit)
-    except LocalUnsupportedError:
-        return _by_spark(spark, warehouse, contract, version, run_id, rule, limit)
+    return either(
+        lambda: _picked(open_rows_here(spark, warehouse, contract, version, run_id), rule, limit),
+        lambda: _by_spark(spark, warehouse, contract, version, run_id, rule, limit),
+    )
 
 
 def _picked(rows: pa.Table, rule: str | None, limit: int | None) -> OpenRows:

@@ -20,11 +20,10 @@ from pyspark.sql import functions as sf
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.pipelines.contracts.column_names import ID, RUNS, SINCE
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.ingest.row_ids import row_id_column, row_ids
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import either, refuse
 from trendlake.pipelines.lake.warehouse import Warehouse, exists, read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine import check_columns
@@ -41,10 +40,8 @@ def open_rows(
     """The source's rows at `version` that a run (`run_id`, else any) has quarantined and that break the contract as it
     is, in some order: the contract's columns, `ID`, `rule` (the first broken), `reason` (all), `RUNS` (how many have
     quarantined it), `SINCE` (when the first did). Raises SourceSchemaError, ContractRuleError."""
-    try:
-        return open_rows_here(spark, warehouse, contract, version, run_id)
-    except LocalUnsupportedError:
-        return open_rows_by_spark(spark, warehouse, contract, version, run_id).toArrow()
+    about = spark, warehouse, contract, version, run_id
+    return either(lambda: open_rows_here(*about), lambda: open_rows_by_spark(*about).toArrow())
 
 
 def open_rows_by_spark(
@@ -81,27 +78,26 @@ def open_rows_by_spark(
 def open_rows_here(
     spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int, run_id: str | None = None
 ) -> pa.Table:
-    """As `open_rows`. Raises LocalUnsupportedError where it is not certain of them, and SourceSchemaError."""
+    """As `open_rows`. Raises NotHereError where it is not certain of them, and SourceSchemaError."""
     source = table_here(spark, warehouse.source(contract.name), version)
     check_columns(source.schema, contract)
     if contract.documents is not None:
         source.refuse_large()
     names = [item.name for item in contract.columns]
-    with local_errors():
-        quarantined = _quarantined(spark, warehouse.quarantine(contract.name), names, run_id)
-        rows = source.every(names, limits.JUDGED).combine_chunks()
-        parted = split(rows, contract)
-        bad = np.flatnonzero(parted.broken >= 0)
-        broken = parted.with_reasons(contract, bad, rows.take(arrow(bad)))
-        broken = broken.append_column(ID, row_ids(broken, names))
-        rows = broken.filter(pc.is_in(broken[ID], pa.array(list(quarantined), pa.string())))
-        about = [quarantined[identity] for identity in rows[ID].to_pylist()]
-        columns = {
-            **{name: rows[name] for name in (ID, *names, "rule", "reason")},
-            RUNS: pa.array([len(runs) for runs, _ in about], pa.int64()),
-            SINCE: pa.array([since for _, since in about], pa.timestamp("us", "UTC")),
-        }
-        return pa.table(columns)
+    quarantined = _quarantined(spark, warehouse.quarantine(contract.name), names, run_id)
+    rows = source.every(names, limits.JUDGED).combine_chunks()
+    parted = split(rows, contract)
+    bad = np.flatnonzero(parted.broken >= 0)
+    broken = parted.with_reasons(contract, bad, rows.take(arrow(bad)))
+    broken = broken.append_column(ID, row_ids(broken, names))
+    rows = broken.filter(pc.is_in(broken[ID], pa.array(list(quarantined), pa.string())))
+    about = [quarantined[identity] for identity in rows[ID].to_pylist()]
+    columns = {
+        **{name: rows[name] for name in (ID, *names, "rule", "reason")},
+        RUNS: pa.array([len(runs) for runs, _ in about], pa.int64()),
+        SINCE: pa.array([since for _, since in about], pa.timestamp("us", "UTC")),
+    }
+    return pa.table(columns)
 
 
 def _quarantined(
@@ -113,8 +109,8 @@ def _quarantined(
     rows = table_here(spark, path).every([*names, "run_id", "quarantined_at"], limits.QUARANTINE_READ)
     if run_id is not None:
         rows = rows.filter(pc.equal(rows["run_id"], run_id))
-    if rows["run_id"].null_count or rows["quarantined_at"].null_count:
-        raise LocalUnsupportedError("rows that no run wrote")
+    unknown = rows["run_id"].null_count or rows["quarantined_at"].null_count
+    refuse({"rows that no run wrote": unknown > 0})
     quarantined: dict[str, tuple[set[str], datetime]] = {}
     about = zip(rows["run_id"].to_pylist(), rows["quarantined_at"].to_pylist(), strict=True)
     for identity, (run, moment) in zip(row_ids(rows, names).to_pylist(), about, strict=True):

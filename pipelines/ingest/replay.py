@@ -31,7 +31,7 @@ from trendlake.pipelines.contracts.column_names import ID
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import unique_rules
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.errors import LocalUnsupportedError, RepairError
+from trendlake.pipelines.errors import RepairError
 from trendlake.pipelines.ingest.commits import writing_session
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
 from trendlake.pipelines.ingest.open_rows import open_rows
@@ -41,6 +41,7 @@ from trendlake.pipelines.ingest.stored_ids import refuse_other_ids
 from trendlake.pipelines.ingest.typed_rows import typed_table
 from trendlake.pipelines.ingest.write.here import Target, merge_here
 from trendlake.pipelines.lake.commits import commit_token, find_commit
+from trendlake.pipelines.lake.road import NotHere, tried
 from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.lake.warehouse import OvertakenError, Warehouse, exists, latest_version, with_retries
 from trendlake.pipelines.rules.split import split, split_alone
@@ -115,11 +116,10 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     gone = _table(broken, names, [before for before, _ in repairs])
     _refuse_broken(spark, path, version, contract, fresh, {before for before, _ in repairs})
     token = commit_token(spark, path, record.run_id, "replay")
-    try:
-        key = contract.roles["event_id"]  # first: by it the files are chosen
-        keys = gone.select([key, *(name for name in names if name != key)])
-        merge_here(Target(spark, token, path, version, contract), keys, fresh, fresh.slice(0, 0))
-    except LocalUnsupportedError:
+    key = contract.roles["event_id"]  # first: by it the files are chosen
+    keys = gone.select([key, *(name for name in names if name != key)])
+    target = Target(spark, token, path, version, contract)
+    if isinstance(tried(lambda: merge_here(target, keys, fresh, fresh.slice(0, 0))), NotHere):
         _swap(writing_session(spark, token, version, contract), path, gone, fresh)
     commit = find_commit(spark, path, token)
     record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.in_history else 0)

@@ -12,13 +12,12 @@ from contextlib import suppress
 from pyspark.sql import SparkSession
 
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.ingest.commits import LINE
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import commit_token
 from trendlake.pipelines.lake.here import row_groups, write
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.road import tried
 from trendlake.pipelines.lake.warehouse import CONFLICTS, latest_version
 
 MANY = 64
@@ -32,7 +31,8 @@ def put_together(spark: SparkSession, path: str, contract: Contract, run_id: str
     """One file, in the order of event time, in place of `MANY` small ones of the table at `path`: the rows stay what
     they are, and so do older versions. The files stay if this process may not write the table, or if another writer
     commits first."""
-    with suppress(LocalUnsupportedError, *CONFLICTS):
+
+    def here() -> None:
         version = latest_version(spark, path)
         table = table_here(spark, path, version)
         files = small_files(table, contract.event_time)[:MANY] if table.writable else []
@@ -42,16 +42,18 @@ def put_together(spark: SparkSession, path: str, contract: Contract, run_id: str
         token = commit_token(spark, path, run_id, "compact")
         write.put_together(table, files, rows, token, write.Line(LINE, version + 1))
 
+    with suppress(*CONFLICTS):
+        tried(here)
+
 
 def small_files(table: TableHere, time: str) -> list[str]:
-    """Those of the table's files that have few rows and bytes, in its order. Raises LocalUnsupportedError."""
-    with local_errors():
-        sizes, counts = (table.actions[name].to_pylist() for name in ("size_bytes", "num_records"))
-        return [
-            name
-            for name, size, count in zip(table.files, sizes, counts, strict=True)
-            if count is not None
-            and count <= SMALL_ROWS
-            and size <= SMALL_BYTES
-            and sum(group.size for group in row_groups.times(table.folder / name, time)) <= SMALL_BYTES
-        ]
+    """Those of the table's files that have few rows and bytes, in its order. Raises NotHereError."""
+    sizes, counts = (table.actions[name].to_pylist() for name in ("size_bytes", "num_records"))
+    return [
+        name
+        for name, size, count in zip(table.files, sizes, counts, strict=True)
+        if count is not None
+        and count <= SMALL_ROWS
+        and size <= SMALL_BYTES
+        and sum(group.size for group in row_groups.times(table.folder / name, time)) <= SMALL_BYTES
+    ]

@@ -21,7 +21,8 @@ tables are not clustered and have no in-commit timestamps: delta-rs writes to no
 
 
 def create_table(spark: SparkSession, path: str, schema: StructType, properties: Mapping[str, str], what: str) -> None:
-    """Makes a table of these columns at `path`, if there is none yet. Raises as `tables.create`, and OSError."""
+    """Makes a table of these columns at `path`, if there is none yet. Raises as
+    `warehouse.create` and `refuse_full_disk`."""
     if exists(spark, path) or _created_here(spark, path, schema, properties):
         return
     builder = SparkTable.createIfNotExists(spark).location(path).addColumns(schema)

@@ -1,17 +1,73 @@
-"""Where a step works on its rows: in this process, or on Spark; the answer and its reason go to the run record."""
+"""Where a step works on its rows: in this process, or on Spark; the answer and its reason go to the run record.
+
+Work in this process is given to `tried`, `either` or `Roads.take`, which know what another library raises where it
+cannot go on, and ask Spark then. A mistake of ours (KeyError, TypeError, ValueError) is none of that, and is seen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from json import JSONDecodeError
 from typing import Any, Literal, TypeVar, get_args
 
-from trendlake.pipelines.errors import LocalUnsupportedError, RoadClosedError
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+
+from trendlake.pipelines.errors import OtherwiseWrittenError, RoadClosedError
 from trendlake.pipelines.project.profile import Limits
 
 On = Literal["here", "spark"]
 ROADS: tuple[On, ...] = get_args(On)
 T = TypeVar("T")
+OF_OTHERS = (DeltaError, pa.ArrowException, UnicodeDecodeError, JSONDecodeError, OSError, OtherwiseWrittenError)
+"""Errors of delta-rs, Arrow (also of texts that are not UTF-8) and the disk; of files that are otherwise written."""
+
+
+class NotHereError(Exception):
+    """This process cannot do the work as Spark does it, with the same result. The message says why. No user sees it."""
+
+
+@dataclass(frozen=True)
+class NotHere:
+    """In place of an answer of this process: why only Spark can give it, for people."""
+
+    reason: str
+
+
+def tried(work: Callable[[], T | NotHere]) -> T | NotHere:
+    """The answer of `work`, which changes nothing where it has none. Its own mistakes are raised."""
+    try:
+        return work()
+    except NotHereError as error:
+        return NotHere(str(error))
+    except OF_OTHERS as error:
+        return NotHere(f"{type(error).__name__}: {error}")
+
+
+def either(here: Callable[[], T | NotHere], by_spark: Callable[[], T]) -> T:
+    """The answer of `here`, as of `tried`, or, where this process has none, that of `by_spark`."""
+    answer = tried(here)
+    return by_spark() if isinstance(answer, NotHere) else answer
+
+
+def answer_of(given: T | NotHere) -> T:
+    """The answer, for work that cannot go on without it. Raises NotHereError where there is none."""
+    if isinstance(given, NotHere):
+        raise NotHereError(given.reason)
+    return given
+
+
+def refuse(reasons: Mapping[str, bool]) -> None:
+    """Raises NotHereError for the first of the `reasons` that holds."""
+    reason = next((text for text, holds in reasons.items() if holds), None)
+    if reason is not None:
+        raise NotHereError(reason)
+
+
+def refuse_more(count: int, most: int, of: str) -> None:
+    """Raises NotHereError where `count` is above `most`, a number of `lake.limits`. `of`: what is counted."""
+    refuse({f"{count:,} {of}, more than {most:,}": count > most})
 
 
 @dataclass(frozen=True)
@@ -58,17 +114,13 @@ class Roads:
         driver, worker = (self.limits.driver_rows, "driver_rows"), (self.limits.shard_rows, "shard_rows")
         return worker if self.asked == "here" else min(driver, worker)
 
-    def take(self, step: str, local: Callable[[], T], by_spark: Callable[[], T]) -> tuple[T, Road]:
-        """The result of `local`, or, where this process cannot do it, that of `by_spark`. `local` raises
-        LocalUnsupportedError, before it has changed anything. Raises RoadClosedError where `here` was asked for."""
-        reason = self.always_spark
-        if not reason:
-            try:
-                return local(), HERE
-            except LocalUnsupportedError as error:
-                reason = str(error)
-        self.refuse(step, reason)
-        return by_spark(), Road("spark", reason)
+    def take(self, step: str, here: Callable[[], T | NotHere], by_spark: Callable[[], T]) -> tuple[T, Road]:
+        """As `either`, with the road. Raises RoadClosedError where `here` was asked for, and has no answer."""
+        answer = NotHere(self.always_spark) if self.always_spark else tried(here)
+        if not isinstance(answer, NotHere):
+            return answer, HERE
+        self.refuse(step, answer.reason)
+        return by_spark(), Road("spark", answer.reason)
 
     def refuse(self, step: str, reason: str) -> None:
         """Raises RoadClosedError if this process was asked for `step`, which only Spark can do for `reason`."""

@@ -18,10 +18,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from trendlake.pipelines.errors import LocalUnsupportedError
-from trendlake.pipelines.lake.commits import time_of
-from trendlake.pipelines.lake.here.log import commit_actions, folder_on_disk, local_errors, opened
+from trendlake.pipelines.lake.commit import time_of
+from trendlake.pipelines.lake.here.log import Action, commit_actions, folder_on_disk, opened
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import either
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.warehouse import exists, latest_version, on_disk, read_at
 from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
 
@@ -39,34 +40,35 @@ class TableVersion:
 
 def newest(spark: SparkSession, path: str) -> TableVersion | None:
     """The newest version of the table at `path`, wherever that is; None where there is no table."""
-    try:
+
+    def here() -> TableVersion | None:
         table = table_here(spark, path)
         return TableVersion(table.version, table.schema, table.table_id)
-    except LocalUnsupportedError:
+
+    def by_spark() -> TableVersion | None:
         if not exists(spark, path):
             return None
         version = latest_version(spark, path)
         return TableVersion(version, read_at(spark, path, version).schema, table_id(spark, path, version))
 
+    return either(here, by_spark)
+
 
 def schema_of(spark: SparkSession, path: str, version: int | None = None) -> StructType:
     """The columns of the table at `path`, which must exist, in `version`, in the newest one where that is None."""
-    try:
-        return table_here(spark, path, version).schema
-    except LocalUnsupportedError:
-        return read_at(spark, path, latest_version(spark, path) if version is None else version).schema
+    return Table.at(spark, path, version).schema
 
 
 def table_id(spark: SparkSession, path: str, version: int | None = None) -> str | None:
     """The id (`metadata.id`) of the Delta table at `path` as of `version`, of the newest one where it is None. A table
     that was dropped and made again has another id; a copy of its folder has the same. None where there is no such
     table, or no such version of it."""
-    try:
-        folder = folder_on_disk(spark, path)
-        with local_errors(), opened(folder, version) as table:
+
+    def here() -> str | None:
+        with opened(folder_on_disk(spark, path), version) as table:
             return str(table.metadata().id)
-    except LocalUnsupportedError:
-        return _table_id_by_spark(spark, path, version)
+
+    return either(here, lambda: _table_id_by_spark(spark, path, version))
 
 
 def _table_id_by_spark(spark: SparkSession, path: str, version: int | None) -> str | None:
@@ -88,32 +90,36 @@ def _table_id_by_spark(spark: SparkSession, path: str, version: int | None) -> s
 def creation_time(spark: SparkSession, path: str) -> datetime | None:
     """When the table at `path` was made, by its metadata; a copy of its folder says the same. None where the metadata
     does not have it, or there is no table."""
-    try:
-        folder = folder_on_disk(spark, path)
-        with local_errors(), opened(folder) as table:
-            milliseconds: int | None = table.metadata().created_time
-    except LocalUnsupportedError:
+
+    def here() -> int | None:
+        with opened(folder_on_disk(spark, path)) as table:
+            created: int | None = table.metadata().created_time
+            return created
+
+    def by_spark() -> int | None:
         if not exists(spark, path):
             return None
         none = java_class(spark, "scala.Option").empty()
         log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
         created = log.update(False, none, none).metadata().createdTime()
-        milliseconds = int(created.get()) if created.isDefined() else None
+        return int(created.get()) if created.isDefined() else None
+
+    milliseconds = either(here, by_spark)
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def changes_rows(spark: SparkSession, path: str, version: int) -> bool:
     """Whether the commit of a version may have changed rows of the table at `path`: it adds rows or removes files, and
     not only to arrange the same rows in other files. True where its log entry can't be read."""
-    try:
-        actions = commit_actions(folder_on_disk(spark, path), version)
-    except (LocalUnsupportedError, OSError, ValueError):
+
+    def by_spark() -> list[Action]:
         try:
             lines = spark.read.text(f"{path}/_delta_log/{version:020d}.json").collect()
         except PySparkException:
-            return True
-        actions = [json.loads(row[0]) for row in lines]
-    return any(_changes_rows(action) for action in actions)
+            return [{"cdc": {}}]
+        return [json.loads(row[0]) for row in lines]
+
+    return any(map(_changes_rows, either(lambda: commit_actions(folder_on_disk(spark, path), version), by_spark)))
 
 
 def _changes_rows(action: Mapping[str, Any]) -> bool:

@@ -27,7 +27,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from trendlake.pipelines.errors import BusyTableError, NotOursError, SourceMissingError
-from trendlake.pipelines.lake.here.log_cache import newest_commit
+from trendlake.pipelines.lake.log_cache import newest_commit
 from trendlake.pipelines.project.lineage_settings import Lineage
 from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
 from trendlake.pipelines.project.profile import Profile

@@ -1,7 +1,7 @@
 """The judgement of `check_source` on few rows, in this process: which rows of a run's windows break the contract.
 
 Spark plans several jobs for it, which take seconds, however few the rows. The answers here are those that the jobs
-would give; where a key may be repeated in rows that are not read, `LocalUnsupportedError` leaves it to them.
+would give; where a key may be repeated in rows that are not read, it is left to them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Rule, unique_rules
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import TableHere, inside
+from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.quality.key_index import hashes_of, occurrences
 from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.rules.great_expectations import judge_truth_values
@@ -46,34 +45,33 @@ class Judged:
     times: pa.Array | None
 
 
-def judge_small(table: TableHere, contract: Contract, span: tuple[int, int], indexes: Path) -> Judged:
+def judge_small(table: TableHere, contract: Contract, span: tuple[int, int], indexes: Path) -> Judged | NotHere:
     """The rows of `table` in the time range `span` (half-open, microseconds) and those without a time. `indexes`: the
-    folder of key indexes, by which a table of many rows is asked for the keys. Raises LocalUnsupportedError unless it
-    is certain of each of these rows which rules it breaks."""
+    folder of key indexes, by which a table of many rows is asked for the keys. An answer only where it is certain of
+    each of these rows which rules it breaks."""
     if contract.documents is not None:
         table.refuse_large()
     rules, columns = contract.rules, [item.name for item in contract.columns]
     most = limits.JUDGED_WHOLE if contract.documents is None else limits.DOCUMENTS_JUDGED
     large = table.row_count is None or table.row_count > most
     if large and not table.all_have(contract.event_time):
-        raise LocalUnsupportedError("rows without a time, whose files are not known")
-    with local_errors():
-        every = _rows(table, columns, contract.event_time, span, large).combine_chunks()
-        for rule in unique_rules(rules) if large else ():
-            if _elsewhere(rule, every, table, indexes):
-                raise LocalUnsupportedError("a key may be repeated in rows that are not read")
-        parted = split(every, contract)
-        time = every[contract.event_time].combine_chunks()
-        asked = numbers(inside(every, contract.event_time, [span]).combine_chunks()) | ~valid(time)
-        bad = np.flatnonzero(asked & (parted.broken >= 0))
-        if (parted.repeats[bad] == EQUAL).any() and len(table.schema.names) > len(columns):
-            raise LocalUnsupportedError("rows that may differ in columns which the contract does not have")
-        set_apart = table.none()
-        if len(bad):
-            set_apart = _rows(table, table.schema.names, contract.event_time, span, large).take(arrow(bad))
-        set_apart = parted.with_reasons(contract, bad, set_apart)
-        times = None if large else time.filter(arrow(_alone_good(parted))).cast(pa.int64())
-        truth = _truth_values(every, contract, parted, asked)
+        return NotHere("rows without a time, whose files are not known")
+    every = _rows(table, columns, contract.event_time, span, large).combine_chunks()
+    for rule in unique_rules(rules) if large else ():
+        if _elsewhere(rule, every, table, indexes):
+            return NotHere("a key may be repeated in rows that are not read")
+    parted = split(every, contract)
+    time = every[contract.event_time].combine_chunks()
+    asked = numbers(inside(every, contract.event_time, [span]).combine_chunks()) | ~valid(time)
+    bad = np.flatnonzero(asked & (parted.broken >= 0))
+    if (parted.repeats[bad] == EQUAL).any() and len(table.schema.names) > len(columns):
+        return NotHere("rows that may differ in columns which the contract does not have")
+    set_apart = table.none()
+    if len(bad):
+        set_apart = _rows(table, table.schema.names, contract.event_time, span, large).take(arrow(bad))
+    set_apart = parted.with_reasons(contract, bad, set_apart)
+    times = None if large else time.filter(arrow(_alone_good(parted))).cast(pa.int64())
+    truth = _truth_values(every, contract, parted, asked)
     why = parted.repeats[bad]
     broken = Broken(Counter(set_apart["rule"].to_pylist()), int(np.count_nonzero((why > 0) & (why != DIFFER))))
     count = int(asked.sum())

@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from trendlake.cep_core.events.array_types import AnyArray, Int64s, UInt64s
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import TableHere
 
 Segment = tuple[UInt64s, AnyArray]
@@ -37,10 +36,10 @@ def hashes_of(rows: pa.Table, columns: Sequence[str]) -> UInt64s:
 
 def occurrences(root: Path, table: TableHere, columns: Sequence[str], hashes: UInt64s) -> Int64s:
     """int64: how many rows of `table` have each of `hashes`; brings the index below `root` up to date first. Raises
-    LocalUnsupportedError as `TableHere.every`, and where the index cannot be written."""
+    NotHereError as `TableHere.every`, and where the index cannot be written."""
     name = hashlib.sha256("\0".join(columns).encode()).hexdigest()[:16]
     folder = root / table.table_id / name
-    with local_errors(), _alone(folder):
+    with _alone(folder):
         index = _Index.read(folder)
         if index.share_outside(table.files) > DEAD:
             index = _Index(folder)

@@ -25,12 +25,12 @@ from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.column_names import ADDED, OPEN
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Limit, Rule, unique_rules
-from trendlake.pipelines.errors import LocalUnsupportedError, SourceSchemaError
+from trendlake.pipelines.errors import SourceSchemaError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import has_transaction
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.here.write import Line, append, shaped
+from trendlake.pipelines.lake.road import either, refuse
 from trendlake.pipelines.lake.warehouse import OvertakenError
 from trendlake.pipelines.quality.scan import scan
 from trendlake.pipelines.quality.uniqueness import BROKEN, INSIDE, annotate_duplicates, entry
@@ -207,16 +207,13 @@ def _write_by_spark(bad: DataFrame, path: str, transaction: str) -> None:
 def _written_here(spark: SparkSession, bad: Callable[[], pa.Table], path: str, transaction: str) -> bool:
     """Whether the quarantine has the rows, by an earlier attempt or by a file that this process has written. Raises
     OvertakenError."""
-    try:
-        with local_errors():
-            table = table_here(spark, path)
-            if table.last_transaction(transaction) >= 1:
-                return True
-            schema = table.none().schema
-            rows = bad()
-            if not set(rows.column_names) <= set(schema.names):
-                raise LocalUnsupportedError("other columns than the table has")
+
+    def here() -> bool:
+        table = table_here(spark, path)
+        if table.last_transaction(transaction) < 1:
+            schema, rows = table.none().schema, bad()
+            refuse({"other columns than the table has": not set(rows.column_names) <= set(schema.names)})
             append(table, shaped(rows, schema), None, Line(transaction, 1))
-    except LocalUnsupportedError:
-        return False
-    return True
+        return True
+
+    return either(here, lambda: False)

@@ -1,7 +1,7 @@
 """The rows of a page in DuckDB, which counts and orders them in this process, beyond memory on disk.
 
-`Stored` asks once which reader a table needs: this process, or Spark where only Spark can. Both give batches of Arrow,
-and the same query answers. Names of columns never come into a query: `Database.load` gives each an alias of ours
+A table is read by this process, or by Spark where only Spark can. Both give batches of Arrow, and the same query
+answers. Names of columns never come into a query: `Database.load` gives each an alias of ours
 (`g0`, `ws`), and values are parameters. Times are microseconds since the epoch.
 """
 
@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -23,14 +23,10 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
 
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
-from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.road import answer_of, either
+from trendlake.pipelines.lake.table import During, Having, Table
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND
 from trendlake.pipelines.results.spark_order import texts_here
@@ -47,27 +43,6 @@ WAS_THERE = "coalesce(h IN (SELECT unnest(?::VARCHAR[])), false)"
 
 
 @dataclass(frozen=True)
-class During:
-    """Rows whose `time` is `low` or later and before `high`, microseconds; None: no bound."""
-
-    time: str
-    low: int | None
-    high: int | None
-
-    @property
-    def slice(self) -> tuple[int, int]:
-        return -(2**63) if self.low is None else self.low, 2**63 - 1 if self.high is None else self.high
-
-
-@dataclass(frozen=True)
-class Having:
-    """Rows whose column `name` has the text `value`."""
-
-    name: str
-    value: str
-
-
-@dataclass(frozen=True)
 class Column:
     """The values that are loaded of a column. `what`: its `value` (a time as microseconds); the same of no more than
     `shortened` characters; its `text` as Spark casts it; a `count` (DECIMAL(38, 0)); a `number` (a double)."""
@@ -77,71 +52,23 @@ class Column:
     shortened: int | None = None
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A version of the table at `path` as it is read: by this process (`local`), or by Spark."""
+def _read_here(table: Table, columns: Mapping[str, Column], where: During | Having | None) -> Iterator[pa.RecordBatch]:
+    """Under their aliases. Raises as `Table.batches_here`, also for texts that are Java's own."""
+    names = [*dict.fromkeys(item.name for item in columns.values())]
+    for batch in table.batches_here(names, where):
+        yield _converted({alias: (batch.column(item.name), item) for alias, item in columns.items()})
 
-    spark: SparkSession
-    path: str
-    version: int | None
-    local: TableHere | None
 
-    @classmethod
-    def at(cls, spark: SparkSession, path: str, version: int | None = None) -> Stored:
-        """The newest version where none is named."""
-        try:
-            local = table_here(spark, path, version)
-            return cls(spark, path, local.version, local)
-        except LocalUnsupportedError:
-            return cls(spark, path, version, None)
-
-    @cached_property
-    def frame(self) -> DataFrame:
-        reader = self.spark.read.format("delta")
-        return (reader if self.version is None else reader.option("versionAsOf", self.version)).load(self.path)
-
-    @cached_property
-    def schema(self) -> StructType:
-        return self.frame.schema if self.local is None else self.local.schema
-
-    @property
-    def names(self) -> list[str]:
-        return self.schema.fieldNames()
-
-    def read_locally(self, columns: Mapping[str, Column], where: During | Having | None) -> Iterator[pa.RecordBatch]:
-        """Under their aliases. Raises LocalUnsupportedError, also for texts that are Java's own, and also after some
-        of the rows."""
-        if self.local is None:
-            raise LocalUnsupportedError("only Spark reads this table")
-        names = [*dict.fromkeys(item.name for item in columns.values())]
-        if isinstance(where, Having):
-            of_file = self.local.near(where.name, where.value)
-            batches = of_file.batches_with(names, where.name, pa.array([where.value], pa.string()))
-        elif where is not None:
-            batches = self.local.batches(names, where.time, [where.slice])
-        else:
-            batches = self.local.batches(names)
-        with local_errors():
-            for batch in batches:
-                yield _converted({alias: (batch.column(item.name), item) for alias, item in columns.items()})
-
-    def read_by_spark(self, columns: Mapping[str, Column], where: During | Having | None) -> Iterator[pa.RecordBatch]:
-        """As `read_locally`, of any table."""
-        rows = self.frame
-        if isinstance(where, Having):
-            rows = rows.where(column(where.name) == where.value)
-        elif where is not None:
-            time = column(where.time)
-            if where.low is not None:
-                rows = rows.where(time >= sf.timestamp_micros(sf.lit(where.low)))
-            if where.high is not None:
-                rows = rows.where(time < sf.timestamp_micros(sf.lit(where.high)))
-        asked = [
-            (column(item.name).cast("string") if item.what == "text" else column(item.name)).alias(alias)
-            for alias, item in columns.items()
-        ]
-        for batch in batches_of(rows.select(*asked)):
-            yield _converted({alias: (batch.column(alias), item) for alias, item in columns.items()})
+def _read_by_spark(
+    table: Table, columns: Mapping[str, Column], where: During | Having | None
+) -> Iterator[pa.RecordBatch]:
+    """As `_read_here`, of any table."""
+    asked = [
+        (column(item.name).cast("string") if item.what == "text" else column(item.name)).alias(alias)
+        for alias, item in columns.items()
+    ]
+    for batch in batches_of(table.frame_of(where).select(*asked)):
+        yield _converted({alias: (batch.column(alias), item) for alias, item in columns.items()})
 
 
 def _converted(columns: Mapping[str, tuple[pa.Array, Column]]) -> pa.RecordBatch:
@@ -152,7 +79,7 @@ def _as_asked(values: pa.Array, asked: Column) -> pa.Array:
     if pa.types.is_string(values.type) or pa.types.is_list(values.type):
         values.validate(full=True)  # DuckDB takes it for granted that a text is UTF-8
     if asked.what == "text":
-        return texts_here(values)
+        return answer_of(texts_here(values))
     if asked.what == "count":
         return values.cast(pa.decimal128(38, 0))
     if asked.what == "number":
@@ -181,17 +108,17 @@ class Database:
 
     def load(
         self,
-        table: Stored,
+        table: Table,
         columns: Mapping[str, Column],
         where: During | Having | None = None,
         select: str = "FROM batch",
     ) -> None:
         """Makes the table `rows` of the `columns`, by their aliases, of all rows or of those that are asked for.
         `select`: what is taken of each batch of them."""
-        try:
-            self.fill(table.read_locally(columns, where), select)
-        except LocalUnsupportedError:
-            self.fill(table.read_by_spark(columns, where), select)
+        either(
+            lambda: self.fill(_read_here(table, columns, where), select),
+            lambda: self.fill(_read_by_spark(table, columns, where), select),
+        )
 
     def fill(self, batches: Iterable[pa.RecordBatch], select: str = "FROM batch") -> None:
         """Makes the table `rows` of one batch or more; the first says the types."""

@@ -11,9 +11,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_type
 
 from trendlake.pipelines.contracts.column_names import ADDED
-from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.road import NotHere
+from trendlake.pipelines.lake.table import Having, Table
 from trendlake.pipelines.lake.warehouse import Warehouse, exists
-from trendlake.pipelines.report.database import Column, Database, Having, Stored, spill_folder
+from trendlake.pipelines.report.database import Column, Database, spill_folder
 from trendlake.pipelines.report.facts import QuarantineFacts, ReasonFacts, RunFacts, SampleFacts
 from trendlake.pipelines.results.spark_order import texts_here
 from trendlake.pipelines.spark.frames import frame_of
@@ -34,7 +35,7 @@ def read_quarantine(spark: SparkSession, warehouse: Warehouse, source: str, run:
     recorded = next((s.rows_quarantined for s in run.stages if s.rows_quarantined is not None), None)
     if recorded == 0 or not exists(spark, path):
         return QuarantineFacts(rows=recorded or 0)
-    table = Stored.at(spark, path)
+    table = Table.at(spark, path)
     names = [name for name in table.names if name not in ADDED]
     columns = {"rule": Column("rule"), "reason": Column("reason"), "moment": Column("quarantined_at")}
     columns |= {f"v{i}": Column(name, shortened=TEXT_LIMIT + 1) for i, name in enumerate(names)}
@@ -48,7 +49,7 @@ def read_quarantine(spark: SparkSession, warehouse: Warehouse, source: str, run:
 
 
 def _facts(
-    spark: SparkSession, database: Database, table: Stored, names: Sequence[str], recorded: int | None
+    spark: SparkSession, database: Database, table: Table, names: Sequence[str], recorded: int | None
 ) -> QuarantineFacts:
     stored, all_reasons = database.one("SELECT count(*), count(DISTINCT (rule, reason)) FROM rows")
     top = database.all(
@@ -66,7 +67,7 @@ def _facts(
     )
 
 
-def _samples(spark: SparkSession, database: Database, table: Stored, names: Sequence[str]) -> tuple[SampleFacts, ...]:
+def _samples(spark: SparkSession, database: Database, table: Table, names: Sequence[str]) -> tuple[SampleFacts, ...]:
     """A few rows, the rules taking turns: the first of each rule before the second of any."""
     asked = ", ".join(["rule", "reason", *(f"v{i}" for i in range(len(names)))])
     rows = database.all(
@@ -93,10 +94,11 @@ def _texts(spark: SparkSession, columns: Sequence[pa.Array]) -> list[list[Any]]:
     few rows without a job."""
     texts, others = {}, {}
     for i, values in enumerate(columns):
-        try:
-            texts[i] = texts_here(values).to_pylist()
-        except LocalUnsupportedError:
+        texts_known = texts_here(values)
+        if isinstance(texts_known, NotHere):
             others[f"v{i}"] = values
+        else:
+            texts[i] = texts_known.to_pylist()
     if any(len(values) for values in others.values()):
         short = [sf.substring(sf.col(alias).cast("string"), 1, TEXT_LIMIT + 1).alias(alias) for alias in others]
         written = frame_of(spark, pa.table(others)).select(*short).collect()

@@ -13,8 +13,9 @@ from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment, shifted
 from trendlake.cep_core.sharing.family import row_hash
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.table import During, Table
 from trendlake.pipelines.report.amounts import Amount, amount_of
-from trendlake.pipelines.report.database import WAS_THERE, Column, Database, During, Stored
+from trendlake.pipelines.report.database import WAS_THERE, Column, Database
 from trendlake.pipelines.report.facts import PatternFacts, ResultFacts, RowResult, RunFacts, Window
 from trendlake.pipelines.report.layout import Layout
 from trendlake.pipelines.report.read_rows import Matches, Span, as_text, micros, read_counted, times_of
@@ -43,7 +44,7 @@ def read_results(
     `plan`: the run's, where it is known: says which rows are the interval's. Rows of another state of the pattern
     (another plan hash) are not compared with these: they are counted only. `folder`: as of `Database`.
     """
-    table = Stored.at(spark, path, run.results_version)
+    table = Table.at(spark, path, run.results_version)
     with Database(folder) as database:
         if Layout.of(table.names, pattern.kind).windows:
             return _windows(database, table, pattern, run, plan)
@@ -51,7 +52,7 @@ def read_results(
 
 
 def _windows(
-    database: Database, table: Stored, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None
+    database: Database, table: Table, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None
 ) -> ResultFacts:
     """Of kind trends: windows that end in the span."""
     shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
@@ -64,7 +65,7 @@ def _windows(
 
 
 def _load(
-    database: Database, table: Stored, columns: Mapping[str, Column], during: During, current: Sequence[str] | None
+    database: Database, table: Table, columns: Mapping[str, Column], during: During, current: Sequence[str] | None
 ) -> int:
     """Loads the rows that have one of the plan hashes `current` (None: all); how many there are of others."""
     if current is None or PLAN_HASH not in table.names:
@@ -78,7 +79,7 @@ def _load(
 
 
 def _counted(
-    database: Database, table: Stored, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None
+    database: Database, table: Table, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None
 ) -> ResultFacts:
     """Of a kind without windows in its rows."""
     owner, span = _span(Layout.of(table.names, pattern.kind), run, plan)
@@ -139,7 +140,7 @@ def _owned(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, da
 class _Rows:
     """The rows of kind trends, as often as they are asked for: kept when they are few."""
 
-    def __init__(self, database: Database, table: Stored, shape: Shape, since: datetime | None) -> None:
+    def __init__(self, database: Database, table: Table, shape: Shape, since: datetime | None) -> None:
         self._database, self._shape, self._since = database, shape, since
         self._times = times_of(table.schema)
         (count,) = database.one("SELECT count(*) FROM rows")

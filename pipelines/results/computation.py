@@ -25,6 +25,7 @@ from trendlake.pipelines.execute.worker import Answers, Work, answers_of, rows_o
 from trendlake.pipelines.lake.here.parquet_scan import Files
 from trendlake.pipelines.results.staging import Staged, leave_staged, write_staged
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.spark.on_demand import has_ended
 from trendlake.pipelines.spark.session import quiet
 from trendlake.pipelines.spark.worker_errors import told_by_workers
 
@@ -122,7 +123,7 @@ class Staging:
 
     def _failure(self, error: Exception) -> Exception:
         """`error`, if fewer runs may do without it; else it is raised."""
-        if isinstance(error, OtherwiseWrittenError) or self.run.spark.sparkContext._jsc is None:
+        if isinstance(error, OtherwiseWrittenError) or has_ended(self.run.spark):
             raise error
         return error
 

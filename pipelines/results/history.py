@@ -17,11 +17,12 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
+from trendlake.pipelines.errors import BadNumberError, BadTimeError, ProjectError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.commits import Commit, known_commits, times_in_order
-from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.lake.commits import known_commits, times_in_order
 from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.road import either
 from trendlake.pipelines.lake.warehouse import exists, read_at
 from trendlake.pipelines.results.coverage import windows_of
 from trendlake.pipelines.results.notes import Note
@@ -90,14 +91,14 @@ def between(
 ) -> tuple[dict[str, int], list[Difference]]:
     """How many rows were added, changed and retracted from version `first` to `last`, and `limit` of those rows (None:
     all) in the order of the key."""
-    try:
+
+    def here() -> tuple[dict[str, int], list[Difference]]:
         old, new = table_here(spark, path, first), table_here(spark, path, last)
-        with local_errors():
-            rows = differences(_rows(old), _rows(new), identity(plan), _compared(new.schema.names))
-    except LocalUnsupportedError:
-        return _between_by_spark(spark, path, plan, first, last, limit)
-    counts = Counter(difference.kind for difference in rows)
-    return {kind: counts[kind] for kind in (ADDED, CHANGED, RETRACTED)}, rows[:limit]
+        rows = differences(_rows(old), _rows(new), identity(plan), _compared(new.schema.names))
+        counts = Counter(difference.kind for difference in rows)
+        return {kind: counts[kind] for kind in (ADDED, CHANGED, RETRACTED)}, rows[:limit]
+
+    return either(here, lambda: _between_by_spark(spark, path, plan, first, last, limit))
 
 
 def _rows(table: TableHere) -> list[dict[str, Any]]:
@@ -205,10 +206,8 @@ def values(spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, A
     window = windows_of(plan, time_us, time_us + 1)[0]
     _, start, end = plan.owned(range(window, window + 1))
     selection = Selection(groups, start, end)
-    try:
-        changes = _local_changes(spark, path, plan, selection, min(commits))
-    except LocalUnsupportedError:
-        changes = _changes_by_spark(spark, path, plan, selection, min(commits))
+    about = spark, path, plan, selection, min(commits)
+    changes = either(lambda: _changes_here(*about), lambda: _changes_by_spark(*about))
     come = {(version, key_of(plan, row)) for version, kind, row in changes if kind == "insert"}
     return [
         Value(commits[version], None if kind == "delete" else row)
@@ -221,13 +220,12 @@ def key_of(plan: AnyPlan, row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(comparable(row[name]) for name in plan.key)
 
 
-def _local_changes(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, first: int) -> list[Change]:
+def _changes_here(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, first: int) -> list[Change]:
     """Version, change and row of each change but the images before it, ordered by version, key and change."""
     table = table_here(spark, path)
     changes = []
     for version, feed in table.feed_by_version(table.schema.names, first, limits.COMPARED):
-        with local_errors():
-            rows = feed.filter(mask(feed, plan, selection)).to_pylist()
+        rows = feed.filter(mask(feed, plan, selection)).to_pylist()
         changes += [(version, row.pop(CHANGE), row) for row in rows]
     ordered = sorted(changes, key=lambda item: (item[0], [comparable(item[2][name]) for name in plan.key], item[1]))
     return [change for change in ordered if change[1] != "update_preimage"]

@@ -10,14 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.errors import LocalUnsupportedError, RecordDamagedError
+from trendlake.pipelines.errors import RecordDamagedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.commits import Commit, known_commits, next_number
-from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.lake.commits import known_commits, next_number
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import changes_rows, creation_time, table_id
 from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
@@ -37,7 +37,7 @@ LAYOUT = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 @dataclass(frozen=True)
 class Ledger:
     """The windows that a results table covers at its `version` (None: there is no table); `number` is that of the
-    publication that may follow; `table_id`: as of `table_versions.table_id`."""
+    publication that may follow; `table_id`: as of `versions.table_id`."""
 
     version: int | None
     number: int
@@ -240,19 +240,16 @@ def _recorded(
 
 def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> dict[str, list[Recorded]]:
     """By pattern."""
+    if not exists(spark, warehouse.runs):
+        return {}
+    table = Table.at(spark, warehouse.runs)
+    if not {NOTED, "finished_at", "results_version"} <= set(table.names):
+        return {}
     columns = ("pattern", "run_id", "stage", "status", "results_version", *COUNTS, NOTED, "finished_at")
-    try:
-        table = table_here(spark, warehouse.runs)
-        if NOTED not in table.schema.names:
-            return {}
-        if len(names) == 1:
-            table = table.near("pattern", names[0])
-        records = table.rows_with(columns, pa.array(names, pa.string()), limits.RECORDS)
-        times = records["finished_at"].cast(pa.int64()).to_pylist()
-        rows = [row | {"at": at} for row, at in zip(records.drop("finished_at").to_pylist(), times, strict=True)]
-        mine = [row for row in rows if row["status"] == "succeeded" and row["results_version"] is not None]
-    except LocalUnsupportedError:
-        mine = _recorded_by_spark(spark, warehouse, names)
+    records = table.having({"pattern": names, "status": ["succeeded"]}, columns, limits.RECORDS)
+    times = records["finished_at"].cast(pa.int64()).to_pylist()
+    rows = [row | {"at": at} for row, at in zip(records.drop("finished_at").to_pylist(), times, strict=True)]
+    mine = [row for row in rows if row["results_version"] is not None]
     recorded: dict[str, list[Recorded]] = {}
     for row in mine:
         recorded.setdefault(row["pattern"], []).append(_recorded_in(row))
@@ -273,16 +270,3 @@ def _recorded_in(row: Mapping[str, Any]) -> Recorded:
         return Recorded(version, None, at, damaged=reason)
     inserted, updated, computed = (row[name] or 0 for name in COUNTS)
     return Recorded(version, note, at, inserted + updated > computed)
-
-
-def _recorded_by_spark(spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> list[dict[str, Any]]:
-    if not exists(spark, warehouse.runs):
-        return []
-    table = spark.read.format("delta").load(warehouse.runs)
-    if not {NOTED, "finished_at", "results_version"} <= set(table.columns):
-        return []
-    mine = sf.col("pattern").isin(list(names)) & (sf.col("status") == "succeeded")
-    at = sf.unix_micros("finished_at").alias("at")
-    columns = ("pattern", "run_id", "stage", "results_version", *COUNTS, NOTED, at)
-    rows = table.where(mine & sf.col("results_version").isNotNull()).select(*columns).collect()
-    return [row.asDict() for row in rows]

@@ -9,9 +9,9 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from trendlake.cep_core import load_pattern
-from trendlake.pipelines.errors import LocalUnsupportedError, ProjectError
+from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.lake.commits import recent_commits
-from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, upstream
 from trendlake.pipelines.project.table_names import QUARANTINE
@@ -98,13 +98,7 @@ def _orphan(spark: SparkSession, path: str, table: str | None, name: str = "") -
 
 def row_count(spark: SparkSession, path: str) -> int:
     """How many rows the table at `path` has."""
-    try:
-        count = table_here(spark, path).row_count
-        if count is not None:
-            return count
-    except LocalUnsupportedError:
-        pass
-    return spark.read.format("delta").load(path).count()
+    return Table.at(spark, path).row_count
 
 
 def _patterns(project: Project) -> dict[str, str]:

@@ -128,7 +128,7 @@ class OwnedRows:
         return reduce(pc.or_, [place.arrow(rows) for place in self.places], none)
 
     def near(self, table: TableHere) -> TableHere:
-        """The same table, with those files only that may hold such rows. Raises LocalUnsupportedError."""
+        """The same table, with those files only that may hold such rows. Raises NotHereError."""
         parts = [table.near_time(place.column, [(place.low, place.high)]) for place in self.places]
         near = {file for part in parts for file in part.files}
         return table.part([file for file in table.files if file in near])

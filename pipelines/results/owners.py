@@ -11,9 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.errors import LocalUnsupportedError, ProjectError
-from trendlake.pipelines.lake.commits import Commit, recent_commits
-from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.warehouse import Warehouse, exists, folder_of, on_disk
 from trendlake.pipelines.results.notes import Note
 
@@ -80,15 +81,7 @@ def tables_of(spark: SparkSession, warehouse: Warehouse, pattern: str) -> Iterat
 
 def has_rows(spark: SparkSession, path: str) -> bool:
     """Whether there is a table at `path`, and a row in it."""
-    if not exists(spark, path):
-        return False
-    try:
-        count = table_here(spark, path).row_count
-        if count is not None:
-            return count > 0
-    except LocalUnsupportedError:
-        pass
-    return not spark.read.format("delta").load(path).isEmpty()
+    return exists(spark, path) and Table.at(spark, path).row_count > 0
 
 
 def results_tables(spark: SparkSession, warehouse: Warehouse) -> Iterator[str]:

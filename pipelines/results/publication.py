@@ -21,11 +21,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from trendlake.cep_core.events.names import same_name
-from trendlake.pipelines.errors import LocalUnsupportedError
-from trendlake.pipelines.lake.commits import Commit, commit_token, find_commit, in_line, publication
+from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.lake.commits import commit_token, find_commit, in_line, publication
 from trendlake.pipelines.lake.create import FED, create_table
-from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.here.read import TableHere
 from trendlake.pipelines.lake.here.write import Changes, Line, change
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.warehouse import OvertakenError, with_retries
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.owned_rows import OwnedRows
@@ -107,8 +108,8 @@ class Publication:
         return self._commit(token)
 
     def change(self, table: TableHere, changes: Changes, time: str) -> Commit | None:
-        """Makes `changes` on `table`, as it is; `time`: the results' time column. Raises LocalUnsupportedError, before
-        there is a commit, and OSError."""
+        """Makes `changes` on `table`, as it is; `time`: the results' time column. Raises NotHereError, before
+        there is a commit, and as `refuse_full_disk`."""
         line = Line(publication(self.run.warehouse.table_of(self.run.name)), self.note.number)
         times = changes.matched[time].cast(pa.int64())
         ends = pc.min_max(times).as_py()
@@ -152,10 +153,7 @@ def create_results(spark: SparkSession, path: str, schema: StructType) -> None:
 
 def columns_of(spark: SparkSession, path: str) -> list[str]:
     """The columns of the table at `path`."""
-    try:
-        return list(table_here(spark, path).schema.names)
-    except LocalUnsupportedError:
-        return spark.read.format("delta").load(path).columns
+    return Table.at(spark, path).names
 
 
 def in_columns(columns: Sequence[str], have: Sequence[str], alias: str) -> dict[str, Column]:

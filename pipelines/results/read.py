@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.errors import did_you_mean
 from trendlake.cep_core.sharing.family import FamilyPlan
-from trendlake.pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, OtherFormError, ProjectError
+from trendlake.pipelines.errors import BadNumberError, BadTimeError, OtherFormError, ProjectError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
-from trendlake.pipelines.lake.here.read import TableHere, table_here
-from trendlake.pipelines.lake.warehouse import exists, latest_version, read_at
+from trendlake.pipelines.lake.here.read import TableHere
+from trendlake.pipelines.lake.road import answer_of, either
+from trendlake.pipelines.lake.table import Table
+from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.results.columns import rank_of, time_of
 from trendlake.pipelines.results.provenance import PLAN_HASH
 from trendlake.pipelines.results.reuse import current_hashes
@@ -86,29 +87,20 @@ def read_rows(spark: SparkSession, path: str, plan: AnyPlan, selection: Selectio
 
     Raises ProjectError: there is no table at `path`, or its rows are of a form of the pattern without some columns.
     """
-    try:
-        table = table_here(spark, path, version)
-        _refuse_other_form(plan, table.schema.names)
-        return _local(table, plan, selection)
-    except LocalUnsupportedError:
-        if not exists(spark, path):
-            raise ProjectError(f"there are no results in {path}") from None
-        return _by_spark(spark, path, plan, selection, latest_version(spark, path) if version is None else version)
+    if not exists(spark, path):
+        raise ProjectError(f"there are no results in {path}")
+    table = Table.at(spark, path, version)
+    _refuse_other_form(plan, table.names)
+    return either(
+        lambda: _here(answer_of(table.here), plan, selection), lambda: _by_spark(table.frame, plan, selection)
+    )
 
 
 def newest_rows(spark: SparkSession, path: str, limit: int | None, version: int | None) -> tuple[pa.Table, int]:
     """Rows of a results table whose plan is not known, the last computed first, in no order among those of one run;
     and how many there are in all. `limit`, `version`: None for all rows, for the newest version."""
-    try:
-        table = table_here(spark, path, version)
-        rows = table.every(table.schema.names, limits.RESULTS_READ)
-        with local_errors():
-            order = [("computed_at", "descending")] if "computed_at" in rows.schema.names else []
-            return (rows.sort_by(order) if order else rows).slice(0, limit), rows.num_rows
-    except LocalUnsupportedError:
-        every = read_at(spark, path, latest_version(spark, path) if version is None else version)
-        ordered = every.orderBy(sf.col("computed_at").desc()) if "computed_at" in every.columns else every
-        return (ordered if limit is None else ordered.limit(limit)).toArrow(), every.count()
+    table = Table.at(spark, path, version)
+    return table.newest("computed_at", limit, limits.RESULTS_READ), table.row_count
 
 
 def _refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
@@ -118,13 +110,12 @@ def _refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
         raise OtherFormError(message, hint="compute its windows again")
 
 
-def _local(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
+def _here(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
     every = table.every([*plan.result_schema.names, PLAN_HASH], limits.RESULTS_READ)
-    with local_errors():
-        stale = _stale(every, plan)
-        chosen = every.filter(mask(every, plan, selection))
-        rows = _greatest(chosen, rank_of(plan), plan.key, selection.limit)
-        return Rows(rows.select(plan.result_schema.names), chosen.num_rows, every.num_rows, stale)
+    stale = _stale(every, plan)
+    chosen = every.filter(mask(every, plan, selection))
+    rows = _greatest(chosen, rank_of(plan), plan.key, selection.limit)
+    return Rows(rows.select(plan.result_schema.names), chosen.num_rows, every.num_rows, stale)
 
 
 def _stale(rows: pa.Table, plan: AnyPlan) -> int:
@@ -191,9 +182,7 @@ def _greatest(rows: pa.Table, rank: str, key: Sequence[str], limit: int | None) 
     return rows if limit is None else rows.slice(0, limit)
 
 
-def _by_spark(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, version: int) -> Rows:
-    every = read_at(spark, path, version)
-    _refuse_other_form(plan, every.columns)
+def _by_spark(every: DataFrame, plan: AnyPlan, selection: Selection) -> Rows:
     chosen = every.where(reduce(lambda a, b: a & b, conditions(plan, selection)))
     ordered = chosen.orderBy(column(rank_of(plan)).desc_nulls_last(), *map(column, plan.key))
     limited = ordered if selection.limit is None else ordered.limit(selection.limit)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +29,7 @@ from trendlake.pipelines.results.row_versions import stale_rows
 from trendlake.pipelines.results.windows import Pieces
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.arrow_functions import of_column
 from trendlake.pipelines.spark.columns import column
 
@@ -127,11 +127,12 @@ def reuse_check(run: Run, windows: range) -> Check | None:
     return Check(CHECK, True, observed, expected, data=data)
 
 
-def narrowed(run: Run, record: Mapping[str, Any]) -> tuple[Run, list[Check]]:
+def narrowed(run: Run, record: Record) -> tuple[Run, list[Check]]:
     """The run of the windows that an earlier step of it computed (`basis.computed` of its `record`), and that step's
     check of the others."""
-    checks = [check for check in record["checks"] if check.name in (CHECK, MEMBERS)]
-    computed = range(*record["basis"].computed)
+    checks = [check for check in record.checks if check.name in (CHECK, MEMBERS)]
+    recorded = None if record.basis is None else record.basis.computed
+    computed = run.windows if recorded is None else range(*recorded)
     return (run if computed == run.windows else run.narrowed(computed)), checks
 
 

@@ -8,9 +8,8 @@ good or not whichever range is asked for (`pipelines.quality.quarantine`), so a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -19,15 +18,15 @@ from pyspark.sql.types import StructType
 
 from trendlake.cep_core.plan import Reading
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.parquet_scan import Files, Span, paths_by_delta, plain_files
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import NotHere, either
 from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.events import events_in, good_events, good_events_of_all, typed
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.columns import column
 
 REPEATED = "repeated_rows"
@@ -47,14 +46,14 @@ class SourceEvents:
     repeated: bool
 
     @classmethod
-    def of(cls, runs: Sequence[tuple[Run, Mapping[str, Any]]], reading: Reading) -> SourceEvents:
+    def of(cls, runs: Sequence[tuple[Run, Record]], reading: Reading) -> SourceEvents:
         """Of runs, each with the record of its check_source, of one version."""
         spans = [run.span for run, _ in runs]
         span = min(start for start, _ in spans), max(end for _, end in spans)
-        clean = all(checked.get("rows_quarantined") == 0 for _, checked in runs)
-        checks = [check for _, checked in runs for check in checked["checks"]] if not clean else []
+        clean = all(checked.rows_quarantined == 0 for _, checked in runs)
+        checks = [check for _, checked in runs for check in checked.checks] if not clean else []
         repeated = any(not check.success for check in checks if check.name == REPEATED)
-        return cls(runs[0][0], reading, span, int(runs[0][1]["source_version"]), clean, repeated)
+        return cls(runs[0][0], reading, span, int(runs[0][1].source_version or 0), clean, repeated)
 
     def frame(self) -> DataFrame:
         """The good rows: columns and event types of `reading`."""
@@ -67,23 +66,21 @@ class SourceEvents:
             rows = q.keeping(rows, contract.rules)
         return needed(contract, self.reading, rows)
 
-    def local(self, most: int) -> pa.Table:
-        """The good rows in this process, all columns. Raises LocalUnsupportedError, also where they are more than
-        `most`."""
+    def here(self, most: int) -> pa.Table | NotHere:
+        """The good rows in this process, all columns. Raises NotHereError, also where they are more than `most`."""
         contract, reading = self.run.contract, self.reading
         if contract.made_id and reading.schema.event_id in reading.columns:
-            raise LocalUnsupportedError("ids that are made of keys")
+            return NotHere("ids that are made of keys")
         table = table_here(self.run.spark, self.run.warehouse.source(contract.name), self.version)
         if contract.documents is not None:
             table.refuse_large()
-        with local_errors():
-            if self.clean:
-                rows = events_in(self.run, table, [self.span], most)
-            elif not self.repeated:
-                rows = good_events(self.run, table, [self.span], most)
-            else:
-                rows = good_events_of_all(self.run, table, [self.span], most)
-            return typed(contract, reading.schema.event_type, rows)
+        if self.clean:
+            rows = events_in(self.run, table, [self.span], most)
+        elif not self.repeated:
+            rows = good_events(self.run, table, [self.span], most)
+        else:
+            rows = good_events_of_all(self.run, table, [self.span], most)
+        return typed(contract, reading.schema.event_type, rows)
 
     def files(self) -> Files | None:
         """The files with those rows, where every row is good and the workers can read them by themselves: no column is
@@ -100,27 +97,30 @@ class SourceEvents:
         small table all files are read sooner than Delta says which."""
         run = self.run
         path = run.warehouse.source(run.contract.name)
-        try:
+
+        def here() -> tuple[tuple[str, ...], StructType] | None:
             table = table_here(run.spark, path, self.version)
             if table.row_count is None or table.row_count > limits.READ:
                 table = table.near_time(run.contract.event_time, [self.span])
             return tuple(f"{table.folder}/{file}" for file in table.files), table.schema
-        except LocalUnsupportedError:
-            pass
-        frame = self._source().where(q.in_range(run.contract, *self.span))
-        paths = paths_by_delta(frame, path, self.version)
-        return None if paths is None else (paths, frame.schema)
+
+        def by_spark() -> tuple[tuple[str, ...], StructType] | None:
+            frame = self._source().where(q.in_range(run.contract, *self.span))
+            paths = paths_by_delta(frame, path, self.version)
+            return None if paths is None else (paths, frame.schema)
+
+        return either(here, by_spark)
 
     def _source(self) -> DataFrame:
         return read_at(self.run.spark, self.run.warehouse.source(self.run.contract.name), self.version)
 
 
-def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
+def read_events(run: Run, checked: Record) -> DataFrame:
     """The good rows that one run needs, as Spark reads them."""
     return SourceEvents.of([(run, checked)], run.plan).frame()
 
 
-def files_of(run: Run, checked: Mapping[str, Any]) -> Files | None:
+def files_of(run: Run, checked: Record) -> Files | None:
     """The files with the rows that `read_events` reads; None where the workers can't read them by themselves."""
     return SourceEvents.of([(run, checked)], run.plan).files()
 

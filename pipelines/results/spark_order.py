@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.road import NotHere
 
 
 def comparable(value: Any) -> tuple[Any, ...]:
@@ -27,15 +27,14 @@ def comparable(value: Any) -> tuple[Any, ...]:
     return (1, value)
 
 
-def texts_here(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """`values` as Spark casts them to STRING. Raises LocalUnsupportedError for types and days whose text is Java's
-    own."""
+def texts_here(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray | NotHere:
+    """`values` as Spark casts them to STRING, but for types and days whose text is Java's own."""
     kind = values.type
     whole = pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
     if not (whole or pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind)):
-        raise LocalUnsupportedError(f"the text of {kind}")
+        return NotHere(f"the text of {kind}")
     if pa.types.is_date(kind) and not _four_digits(values):
-        raise LocalUnsupportedError("the text of a day whose year has not four digits")
+        return NotHere("the text of a day whose year has not four digits")
     return values.cast(pa.string())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,9 @@ from trendlake.cep_core.events.array_types import Bools
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Rule
-from trendlake.pipelines.errors import ChecksFailedError, LocalUnsupportedError
+from trendlake.pipelines.errors import ChecksFailedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.road import NotHere, tried
 from trendlake.pipelines.quality.scan import scan, sharing
 from trendlake.pipelines.results.staging import staged_folder, staged_here
 from trendlake.pipelines.rules.great_expectations import judge, judge_truth_values_of, truth_values
@@ -40,13 +41,14 @@ class StagedRows:
         return rows_outside(self.rows, self.owned)
 
 
-def staged_rows(run: Run, number: int, recorded: int, contract: Contract, most: int) -> StagedRows:
-    """The rows that the attempt `number` has staged, `recorded` in number. Raises LocalUnsupportedError where they are
-    more than `most`, or elsewhere."""
+def staged_rows(run: Run, number: int, recorded: int, contract: Contract, most: int) -> StagedRows | NotHere:
+    """The rows that the attempt `number` has staged, `recorded` in number, where they are no more than `most`, and on
+    this machine's disk."""
     if recorded > most:
         together = limits.CHECKED - most + recorded
-        raise LocalUnsupportedError(f"{together:,} staged rows of the run's patterns, more than {limits.CHECKED:,}")
-    return StagedRows(staged_here(run, number, most), contract, run.owned)
+        return NotHere(f"{together:,} staged rows of the run's patterns, more than {limits.CHECKED:,}")
+    rows = staged_here(run, number, most)
+    return rows if isinstance(rows, NotHere) else StagedRows(rows, contract, run.owned)
 
 
 def judged_here(staged: Mapping[int, StagedRows]) -> dict[int, list[Check]]:
@@ -58,11 +60,8 @@ def judged_here(staged: Mapping[int, StagedRows]) -> dict[int, list[Check]]:
         alike.setdefault(key, []).append(number)
     truth: dict[int, dict[str, Bools]] = {}
     for numbers in alike.values():
-        try:
-            with local_errors():
-                truth |= _truth_of({number: staged[number] for number in numbers})
-        except LocalUnsupportedError:
-            continue
+        answer = tried(partial(_truth_of, {number: staged[number] for number in numbers}))
+        truth |= {} if isinstance(answer, NotHere) else answer
     tables = [(truth[number], staged[number].contract.rules, staged[number].rows.num_rows) for number in truth]
     checks = judge_truth_values_of(tables, "results")
     return dict(zip(truth, checks, strict=True))

@@ -26,11 +26,11 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from trendlake.cep_core import AnyPlan, TrendlakeError
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.errors import LocalUnsupportedError, StagedLostError
+from trendlake.pipelines.errors import StagedLostError
 from trendlake.pipelines.execute.worker import Answers, Batches, cause_of
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.parquet_scan import plain_batches
 from trendlake.pipelines.lake.here.row_groups import all_groups, at_most
+from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.lake.warehouse import on_disk
 from trendlake.pipelines.results.reuse import hash_column, hashes, hashes_of
 from trendlake.pipelines.runs.run import Run
@@ -91,11 +91,10 @@ def leave_staged(
 
 
 def stage_answers(runs: Mapping[int, Run], answers: Answers, source_version: int) -> dict[int, Staged | Exception]:
-    """As `leave_staged`, of what this process computes. Raises LocalUnsupportedError, before it asks for an answer,
-    where the warehouse is not on this machine's disk."""
+    """As `leave_staged`, of what this process computes, in a warehouse on this machine's disk."""
     attempts = _Attempts.of(runs, source_version)
     if attempts is None:
-        raise LocalUnsupportedError("a warehouse elsewhere")
+        raise RuntimeError("a warehouse elsewhere")
     lines = _leaver(attempts.writers, lambda _: answers)(iter(()))
     return attempts.staged([line for batch in lines for line in batch.to_pylist()])
 
@@ -265,17 +264,16 @@ def staged_schema(plan: AnyPlan) -> StructType:
     return StructType([*from_arrow_schema(plan.result_schema).fields, *ORIGIN])
 
 
-def staged_here(run: Run, number: int, most: int) -> pa.Table:
-    """The rows of an attempt in this process. Raises LocalUnsupportedError if they are more than `most`, or not
-    on this machine's disk."""
+def staged_here(run: Run, number: int, most: int) -> pa.Table | NotHere:
+    """The rows of an attempt in this process, if they are on this machine's disk. Raises NotHereError if they are more
+    than `most`."""
     folder = on_disk(run.spark, staged_folder(run, number))
     if folder is None:
-        raise LocalUnsupportedError("staged rows elsewhere")
-    with local_errors():
-        schema = pa.schema([*run.plan.result_schema, *_origin_schema()])
-        files = [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]
-        batches = (batch for file in files for batch in plain_batches(str(file), schema, all_groups, threads=True))
-        return pa.Table.from_batches(at_most(batches, most), schema)
+        return NotHere("staged rows elsewhere")
+    schema = pa.schema([*run.plan.result_schema, *_origin_schema()])
+    files = [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]
+    batches = (batch for file in files for batch in plain_batches(str(file), schema, all_groups, threads=True))
+    return pa.Table.from_batches(at_most(batches, most), schema)
 
 
 def refuse_lost(run: Run, number: int, recorded: int | None, there: int) -> None:

@@ -11,8 +11,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from trendlake.cep_core.events.names import same_name
-from trendlake.pipelines.errors import LocalUnsupportedError, ResultsTypeError
-from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.errors import ResultsTypeError
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.runs.run import Run
 
@@ -47,7 +47,4 @@ def other_types(there: StructType, wanted: pa.Schema) -> list[str]:
 
 def _published(run: Run) -> StructType | None:
     path = run.warehouse.results(run.name)
-    try:
-        return table_here(run.spark, path).schema
-    except LocalUnsupportedError:
-        return run.spark.read.format("delta").load(path).schema if exists(run.spark, path) else None
+    return Table.at(run.spark, path).schema if exists(run.spark, path) else None

@@ -46,7 +46,7 @@ class ChangedPairs:
 
     def events(self, source: TableHere, slices: tuple[Stretch, ...], most: int) -> pa.Table:
         """The good events in `slices` that are changed ones, or may be in a row with one. Raises
-        LocalUnsupportedError."""
+        NotHereError."""
         near = tuple(
             (max(low, start), min(high, end))
             for low, high in self.reach

@@ -20,10 +20,9 @@ from trendlake.cep_core.events.arrays import arrow, numbers, repeated
 from trendlake.pipelines.contracts.column_names import REASONS
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Rule, unique_rules
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import CHANGE, TableHere, table_here
+from trendlake.pipelines.lake.road import refuse, refuse_more
 from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.revision.matching import summed
 from trendlake.pipelines.revision.scope import Task
@@ -37,7 +36,7 @@ WHY = "__trendlake_why"
 
 
 @dataclass(frozen=True)
-class LocalChanges:
+class ChangedRows:
     """Of `source` at the newer version: how many kinds of `rows` came or went since the older one; the `good` ones that
     did, the contract's columns and `NET`; the `bad` ones, whole, that break the contract now and did not before, with
     `REASONS`, counted in `broken`. `source_rows`: all of it, known wherever some of these are lost. `unique`: whether
@@ -54,8 +53,8 @@ class LocalChanges:
     every: pa.Table | None
 
 
-def local_changes(run: Run, task: Task, most: int) -> LocalChanges:
-    """The rows that came and went since version `task.after`. Raises LocalUnsupportedError, also where more than `most`
+def changed_rows(run: Run, task: Task, most: int) -> ChangedRows:
+    """The rows that came and went since version `task.after`. Raises NotHereError, also where more than `most`
     rows are to be held."""
     contract, path = run.contract, run.warehouse.source(run.contract.name)
     source = table_here(run.spark, path, task.version)
@@ -77,14 +76,12 @@ def local_changes(run: Run, task: Task, most: int) -> LocalChanges:
         bad = _bad(net, alone, contract)
     bad = bad.filter(pc.greater(bad[NET], 0))
     bad = bad.take(arrow(np.repeat(np.arange(bad.num_rows), numbers(bad[NET].combine_chunks()))))
-    if bad.num_rows and len(source.schema.names) > len(names):
-        raise LocalUnsupportedError("rows for the quarantine with columns which the contract does not have")
+    more = len(source.schema.names) > len(names)
+    refuse({"rows for the quarantine with columns which the contract does not have": more and bad.num_rows > 0})
     repeats = int(np.isin(numbers(bad[WHY].combine_chunks()), (EQUAL, OLDER)).sum())
     broken = Broken(Counter(bad["rule"].to_pylist()), repeats)
-    if broken.lost and source.row_count is None:  # they count against all rows
-        raise LocalUnsupportedError("files whose rows are not counted")
     bad = bad.select([*names, *REASONS])
-    return LocalChanges(source, source.row_count or 0, rows, good, bad, broken, unique, every)
+    return ChangedRows(source, source.counted, rows, good, bad, broken, unique, every)
 
 
 def _bad(rows: pa.Table, parted: Split, contract: Contract) -> pa.Table:
@@ -96,7 +93,7 @@ def _bad(rows: pa.Table, parted: Split, contract: Contract) -> pa.Table:
 
 
 def _difference(now: pa.Table, then: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The rows whose counts in the two bags differ, with `NET`. Raises LocalUnsupportedError."""
+    """The rows whose counts in the two bags differ, with `NET`. Raises NotHereError."""
     bags = [rows.append_column(NET, repeated(sign, rows.num_rows)) for rows, sign in ((now, 1), (then, -1))]
     return summed(pa.concat_tables(bags), tuple(names))
 
@@ -110,7 +107,7 @@ def net_changes(feed: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def _meets(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) -> bool:
     """Whether a row that came may repeat a key, where none was repeated. One that comes for another of its key and
-    time, as when a price is corrected, repeats none. Raises LocalUnsupportedError."""
+    time, as when a price is corrected, repeats none. Raises NotHereError."""
     place = list(dict.fromkeys((*rule.columns, contract.event_time)))
     fresh = summed(good, tuple(place))
     fresh = fresh.filter(pc.greater(fresh[NET], 0)).select(list(rule.columns))
@@ -118,13 +115,9 @@ def _meets(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) ->
         fresh = fresh.drop_null()
     if not fresh.num_rows:
         return False
-    if source.row_count is None or source.row_count > limits.KEYS_COMPARED:
-        raise LocalUnsupportedError("a table of many keys")
-    if any(pa.types.is_floating(kind) for kind in fresh.schema.types):
-        raise LocalUnsupportedError("doubles as keys: Arrow looks for 0.0 and for -0.0")
+    refuse_more(source.counted, limits.KEYS_COMPARED, "keys")
     present = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), limits.KEYS_COMPARED)
     both = pa.concat_tables([present, fresh])
-    with local_errors():
-        codes = exact_codes(both, both.column_names)
+    codes = exact_codes(both, both.column_names)
     shared = np.isin(codes[: present.num_rows], codes[present.num_rows :])
     return len(np.unique(codes[: present.num_rows][shared])) < int(shared.sum())

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.lake.commits import Commit
+from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.provenance import identity
 from trendlake.pipelines.results.publication import (

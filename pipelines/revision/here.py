@@ -5,7 +5,7 @@ Of a few thousand changed events Spark takes seconds to plan its sixty jobs, and
 made here are those that the jobs would have made: the touched windows are computed whole, for every unit, and rows that
 are published already make no difference. Where a key may be repeated, two whole versions of the source are judged and
 compared (`pipelines.revision.changed_rows`), if it is small. Where there is more to hold than a worker would be given,
-`local_revision` says why, and Spark computes the revision.
+`revision_here` says why, and Spark computes the revision.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from trendlake.cep_core.events.arrays import numbers
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.results import contract_name, results_contract
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import inside, table_here
 from trendlake.pipelines.lake.here.write import shaped
+from trendlake.pipelines.lake.road import NotHere, NotHereError, either, refuse_more
 from trendlake.pipelines.lake.warehouse import with_retries
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.results.coverage import slice_of
@@ -37,7 +36,7 @@ from trendlake.pipelines.results.staging import with_origin
 from trendlake.pipelines.results.windows import MOST, Stretch, united
 from trendlake.pipelines.revision.affected import Affected
 from trendlake.pipelines.revision.changed_pairs import ChangedPairs, changed_pairs
-from trendlake.pipelines.revision.changed_rows import LocalChanges, local_changes
+from trendlake.pipelines.revision.changed_rows import ChangedRows, changed_rows
 from trendlake.pipelines.revision.matching import matching
 from trendlake.pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
 from trendlake.pipelines.revision.rewrite import Published, Rewrite
@@ -51,7 +50,7 @@ from trendlake.pipelines.runs.stage import Record
 
 
 @dataclass(frozen=True)
-class LocalRevision:
+class RevisionHere:
     """A `Revision`: the windows that changed rows touch, and all `rows` that these should have (`plan.result_schema`
     and the origin); with `pairs` those of its events only. `changed`: what came and went in the source. `checks`: those
     of the results contract on `rows`. `rewrite`: the difference from the version of the results that was the newest;
@@ -61,7 +60,7 @@ class LocalRevision:
     task: Task
     affected: Affected
     rows: pa.Table
-    changed: LocalChanges
+    changed: ChangedRows
     source_changes: SourceChanges
     checks: tuple[Check, ...] = ()
     rewrite: Rewrite | None = None
@@ -95,42 +94,38 @@ class LocalRevision:
     def difference(self, results_version: int) -> Rewrite | None:
         if self.rewrite is not None and self.rewrite.there.table.version == results_version:
             return self.rewrite
-        try:
-            with local_errors():
-                published = _published(self.run, results_version, self.affected, self.pairs)
-                if self.pairs is not None and not self.pairs.allows(published.near, self.rows.num_rows):
-                    return None
-                return _rewrite(published, self.run, self.rows)
-        except LocalUnsupportedError:
-            return None
+
+        def here() -> Rewrite | NotHere | None:
+            published = _published(self.run, results_version, self.affected, self.pairs)
+            if self.pairs is not None and not self.pairs.allows(published.near, self.rows.num_rows):
+                return None
+            return _rewrite(published, self.run, self.rows)
+
+        return either(here, lambda: None)
 
     def close(self) -> None:
         """Only Spark's frames are to be freed."""
 
 
-def local_revision(run: Run, task: Task, results_version: int, changes: SourceChanges | None = None) -> LocalRevision:
+def revision_here(
+    run: Run, task: Task, results_version: int, changes: SourceChanges | None = None
+) -> RevisionHere | NotHere:
     """The rows that a revision would publish. Writes nothing. `changes`: of revisions that read the same source. Raises
-    LocalUnsupportedError where this process does not compute it."""
-    with local_errors():
-        return _local_revision(run, task, results_version, changes or SourceChanges())
-
-
-def _local_revision(run: Run, task: Task, results_version: int, changes: SourceChanges) -> LocalRevision:
-    """Raises LocalUnsupportedError."""
-    plan, contract = run.plan, run.contract
+    NotHereError, as what it reads does."""
+    plan, contract, changes = run.plan, run.contract, changes or SourceChanges()
     if task.reason is not None or task.due or not task.settled or plan.waits or run.pattern.expect:
-        raise LocalUnsupportedError("more than the change feed decides about the rows")
+        return NotHere("more than the change feed decides about the rows")
     if contract.made_id and plan.schema.event_id in plan.columns:
-        raise LocalUnsupportedError("ids that are made of keys")
+        return NotHere("ids that are made of keys")
     about = contract.fingerprint, run.warehouse.source(contract.name), task.version
     since = *about, task.after, task.unique
-    changed = changes.once(since, lambda: local_changes(run, task, limits.REVISED))
+    changed = changes.once(since, lambda: changed_rows(run, task, limits.REVISED))
     seen = matching(run, changed.good, changes, since)
     affected = Affected(plan, touched(plan, seen, task.published))
     if not affected.stretches:
-        return LocalRevision(run, task, affected, plan.result_schema.empty_table(), changed, changes)
+        return RevisionHere(run, task, affected, plan.result_schema.empty_table(), changed, changes)
     if len(affected.stretches) > MOST:
-        raise LocalUnsupportedError("windows all over the place")
+        return NotHere("windows all over the place")
     slices = tuple((plan.windows.start(first), plan.windows.end(last)) for first, last in affected.stretches)
     pairs = changed_pairs(run, seen) if changed.every is None else None
     if pairs is not None:
@@ -148,8 +143,8 @@ def _local_revision(run: Run, task: Task, results_version: int, changes: SourceC
     return _revision(run, task, affected, changed, changes, computed, published)
 
 
-def _events(run: Run, changed: LocalChanges, slices: tuple[Stretch, ...]) -> pa.Table:
-    """The good events in `slices`. Raises LocalUnsupportedError."""
+def _events(run: Run, changed: ChangedRows, slices: tuple[Stretch, ...]) -> pa.Table:
+    """The good events in `slices`. Raises NotHereError."""
     if changed.every is None:
         return good_events(run, changed.source, slices, limits.REVISED)
     return changed.every.filter(inside(changed.every, run.contract.event_time, slices))
@@ -159,33 +154,36 @@ def _revision(
     run: Run,
     task: Task,
     affected: Affected,
-    changed: LocalChanges,
+    changed: ChangedRows,
     changes: SourceChanges,
     computed: pa.Table,
     published: Published,
     pairs: ChangedPairs | None = None,
-) -> LocalRevision:
-    """Raises LocalUnsupportedError where the rows may not be published."""
+) -> RevisionHere | NotHere:
+    """Where the rows may be published."""
     rows = with_origin(_hull(run, affected), computed, task.version)
     checks = _judged(run, rows)
     rewrite = _rewrite(published, run, rows)
-    return LocalRevision(run, task, affected, rows, changed, changes, checks, rewrite, pairs)
+    if isinstance(checks, NotHere):
+        return checks
+    if isinstance(rewrite, NotHere):
+        return rewrite
+    return RevisionHere(run, task, affected, rows, changed, changes, checks, rewrite, pairs)
 
 
-def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
-    """The checks of the results contract. Raises LocalUnsupportedError if one fails."""
-    if rows.num_rows > limits.REVISED:
-        raise LocalUnsupportedError(f"{rows.num_rows:,} rows, more than {limits.REVISED:,}")
+def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...] | NotHere:
+    """The checks of the results contract, if none fails."""
+    refuse_more(rows.num_rows, limits.REVISED, "rows")
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
     checks = judge_without(rows, contract.rules)
     warnings = {rule.name for rule in contract.rules if rule.warning}
     if any(not check.success and check.name not in warnings for check in checks):
-        raise LocalUnsupportedError("rows that are not published: they are staged, to be looked at")
+        return NotHere("rows that are not published: they are staged, to be looked at")
     return tuple(checks)
 
 
 def _published(run: Run, version: int, affected: Affected, pairs: ChangedPairs | None = None) -> Published:
-    """Raises LocalUnsupportedError where the rows are too many to be held: then a kernel would have much to do, too."""
+    """Raises NotHereError where the rows are too many to be held: then a kernel would have much to do, too."""
     table = table_here(run.spark, run.warehouse.results(run.name), version)
     slices = [slice_of(run.plan, *stretch) for stretch in affected.stretches]
     return Published.of(
@@ -193,10 +191,11 @@ def _published(run: Run, version: int, affected: Affected, pairs: ChangedPairs |
     )
 
 
-def _rewrite(published: Published, run: Run, rows: pa.Table) -> Rewrite:
-    """`rows` in place of the published ones. Raises LocalUnsupportedError where two rows of one table have one key."""
+def _rewrite(published: Published, run: Run, rows: pa.Table) -> Rewrite | NotHere:
+    """`rows` in place of the published ones."""
     old = published.rows
-    return Rewrite(run, run.plan, published, differing(old, shaped(rows, old.schema), identity(run.plan)))
+    differences = differing(old, shaped(rows, old.schema), identity(run.plan))
+    return differences if isinstance(differences, NotHere) else Rewrite(run, run.plan, published, differences)
 
 
 def _hull(run: Run, affected: Affected) -> Run:
@@ -234,7 +233,7 @@ def _computed(run: Run, good: pa.Table, affected: Affected, slices: Sequence[Str
             for (first, last), span in zip(affected.stretches, slices, strict=True)
         ]
     except TrendlakeError as error:
-        raise LocalUnsupportedError(str(error)) from error
+        raise NotHereError(str(error)) from error
     return pa.concat_tables(parts)
 
 

@@ -10,7 +10,6 @@ from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.sharing.changes import bindable
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import unique_rules
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.revision.source_changes import NET, SourceChanges
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.runs.run import Run
@@ -25,7 +24,7 @@ def columns_of(run: Run) -> tuple[str, ...]:
 
 def matching(run: Run, good: pa.Table, changes: SourceChanges, key: object) -> pa.Table:
     """Of good rows that came or went, with `NET`, those that differ in `columns_of` the run and that its plan may
-    match: these columns, and `NET`. `key`: of `good` in `changes`. Raises LocalUnsupportedError."""
+    match: these columns, and `NET`. `key`: of `good` in `changes`. Raises NotHereError."""
     plan, contract = run.plan, run.contract
     names = columns_of(run)
     seen = changes.once(("seen", key, names), lambda: summed(good, names))
@@ -47,9 +46,9 @@ def _events(seen: pa.Table, event_type: str, contract: Contract) -> pa.Table:
 
 def summed(rows: pa.Table, names: tuple[str, ...]) -> pa.Table:
     """The bag of rows over the columns `names`, each once, with `NET`, without what cancels out; -0.0 is 0.0, as to
-    Spark. Raises LocalUnsupportedError."""
-    with local_errors():  # lists cannot be compared
-        codes = exact_codes(rows, names)
+    Spark. Raises NotHereError."""
+    # lists cannot be compared
+    codes = exact_codes(rows, names)
     size = int(codes.max(initial=-1)) + 1
     net, first = np.zeros(size, np.int64), np.full(size, rows.num_rows, np.int64)
     np.add.at(net, codes, numbers(rows[NET].combine_chunks()))

@@ -9,7 +9,7 @@ from typing import Literal
 
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.road import either
 from trendlake.pipelines.lake.versions import TableVersion
 from trendlake.pipelines.results.coverage import Segment
 from trendlake.pipelines.results.ledger import Ledger
@@ -102,8 +102,9 @@ def _due(run: Run, ledger: Ledger, source: TableVersion) -> Iterator[Repair]:
     published = last_published(ledger)
     if published is None:
         return
-    with suppress(LocalUnsupportedError, TrendlakeError):
-        newest = newest_good(run, source.version, (EARLIEST, limit_of(run, source.version) + 1))
+    with suppress(TrendlakeError):
+        near = EARLIEST, limit_of(run, source.version) + 1
+        newest = either(lambda: newest_good(run, source.version, near), lambda: None)
         count = 0 if newest is None else last_complete(run, newest - run.lateness) - published
         if count > 0:
             text = "after the last published one is complete", "after the last published one are complete"

@@ -17,7 +17,7 @@ from trendlake.pipelines.runs.stage import Record
 
 
 class Revision(Protocol):
-    """Brings the windows of a `Task` to its version. `local.LocalRevision` computes them in this process,
+    """Brings the windows of a `Task` to its version. `local.RevisionHere` computes them in this process,
     `spark.SparkRevision` on Spark. Called in this order: `find_affected`, `compute`, `difference`, `close`."""
 
     @property

@@ -7,16 +7,15 @@ For MERGE Spark plans, compiles and runs two jobs, which takes ten times as long
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.errors import LocalUnsupportedError
-from trendlake.pipelines.lake.commits import Commit
+from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.lake.here.read import Slices, TableHere
+from trendlake.pipelines.lake.road import NotHere, tried
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.owned_rows import OwnedRows
 from trendlake.pipelines.results.publication import Publication
@@ -42,13 +41,13 @@ class Published:
     @classmethod
     def of(cls, table: TableHere, time: str, slices: Slices, most: int, chosen: Chosen | None = None) -> Published:
         """The rows whose `time` is in `slices`; with `chosen`, those of them for which it is true. Raises
-        LocalUnsupportedError where the rows in `slices` are more than `most`."""
+        NotHereError where the rows in `slices` are more than `most`."""
         rows = table.near_time(time, slices).rows(table.schema.names, time, slices, most)
         return cls(table, time, rows if chosen is None else rows.filter(chosen(rows)), rows.num_rows)
 
     @classmethod
     def of_windows(cls, table: TableHere, time: str, owned: OwnedRows, most: int) -> Published:
-        """The rows that are `owned`. Raises LocalUnsupportedError where they, or those of the files that are read for
+        """The rows that are `owned`. Raises NotHereError where they, or those of the files that are read for
         them, are more than `most`."""
         if not any(place.has or place.lacks for place in owned.places):
             return cls.of(table, time, [(place.low, place.high) for place in owned.places] or [(0, 0)], most)
@@ -75,14 +74,15 @@ class Rewrite:
         return self.differences.counts
 
     def publish(self, note: Note) -> Commit | None:
-        """One commit by delta-rs; None where another publication came first. Raises LocalUnsupportedError, before there
+        """One commit by delta-rs; None where another publication came first. Raises NotHereError, before there
         is a commit."""
         return Publication(self.run, note).change(self.there.table, self.differences.changes(), self.there.time)
 
     def commit(self, note: Note) -> Commit | None:
         """As a Difference's, which it leaves it to where delta-rs does not write the table."""
-        with suppress(LocalUnsupportedError):
-            return self.publish(note)
+        answer = tried(lambda: self.publish(note))
+        if not isinstance(answer, NotHere):
+            return answer
         rows = self.differences.operations(self.there.time)
         times = [*rows[self.there.time].chunks, *rows[WAS].chunks]
         ends = pc.min_max(pa.chunked_array(times, rows[WAS].type).cast(pa.int64())).as_py()

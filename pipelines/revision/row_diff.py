@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from trendlake.cep_core.events.array_types import Bools, Int64s
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated
-from trendlake.pipelines.errors import LocalUnsupportedError
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.write import Changes
+from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.results.provenance import PROVENANCE
 from trendlake.pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
 from trendlake.pipelines.results.spark_order import comparable
@@ -65,18 +64,18 @@ def _told(parts: Sequence[tuple[pa.Table, str]]) -> pa.Table:
     return pa.concat_tables([rows.append_column(OPERATION, repeated(word, rows.num_rows)) for rows, word in parts])
 
 
-def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
-    """Raises LocalUnsupportedError where two rows of `new` have one key."""
+def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing | NotHere:
+    """Unless two rows of `new` have one key."""
     both = pa.concat_tables([old, new])
-    with local_errors():  # lists as keys cannot be compared
-        codes = exact_codes(both, key)
+    # lists as keys cannot be compared
+    codes = exact_codes(both, key)
     of_old, of_new, keys = codes[: old.num_rows], codes[old.num_rows :], int(codes.max(initial=-1)) + 1
     single = np.bincount(of_old, minlength=keys) == 1
     place = np.full((2, keys), -1)
     place[0, of_old] = np.arange(old.num_rows)
     place[1, of_new] = np.arange(new.num_rows)
     if (place[1] >= 0).sum() != new.num_rows:
-        raise LocalUnsupportedError("two rows of one key")
+        return NotHere("two rows of one key")
     matched = single & (place[1] >= 0)
     before, after = place[:, matched]
     then, now = old.take(arrow(before)), new.take(arrow(after))

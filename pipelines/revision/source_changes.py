@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
-from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.road import answer_of, tried
 
 T = TypeVar("T")
 NET = "__trendlake_net"
@@ -22,16 +22,11 @@ class SourceChanges:
         self._persisted: list[DataFrame] = []
 
     def once(self, key: object, read: Callable[[], T]) -> T:
-        """The result of `read` at the first call with this `key`; also the LocalUnsupportedError that it raised."""
+        """The answer of `read` at the first call with this `key`; where this process had none then, also later. Raises
+        NotHereError."""
         if key not in self._known:
-            try:
-                self._known[key] = read()
-            except LocalUnsupportedError as error:
-                self._known[key] = error
-        known = self._known[key]
-        if isinstance(known, LocalUnsupportedError):
-            raise LocalUnsupportedError(str(known))
-        value: T = known
+            self._known[key] = tried(read)
+        value: T = answer_of(self._known[key])
         return value
 
     def hold(self, frames: tuple[DataFrame, ...]) -> None:

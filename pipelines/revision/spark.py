@@ -16,10 +16,10 @@ from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.results import contract_name, results_contract
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.errors import LocalUnsupportedError, StepOrderError
+from trendlake.pipelines.errors import StepOrderError
 from trendlake.pipelines.history_checks import checks as history_checks
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.road import either, refuse_more
 from trendlake.pipelines.lake.warehouse import read_at, with_retries
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
@@ -112,13 +112,13 @@ class SparkRevision:
         columns = columns_of(self.run)
         if not changed.settled or changed.rows > limits.MATCHED or not binds_some(self.run.plan):
             return changed.good(columns)
-        try:
+
+        def here() -> DataFrame | None:
             rows = self.changes.once(("rows", key), lambda: _collected(changed, self.run.contract))
-            with local_errors():
-                seen = matching(self.run, rows, self.changes, key)
-        except LocalUnsupportedError:
-            return changed.good(columns)
-        return frame_of(self.run.spark, seen.drop_columns([NET])) if seen.num_rows else None
+            seen = matching(self.run, rows, self.changes, key)
+            return frame_of(self.run.spark, seen.drop_columns([NET])) if seen.num_rows else None
+
+        return either(here, lambda: changed.good(columns))
 
     def compute(self, record: Record) -> None:
         windows, affected = self.run.plan.windows, self.affected.windows
@@ -196,10 +196,9 @@ class SparkRevision:
 
 
 def _collected(changed: Changes, contract: Contract) -> pa.Table:
-    """The good rows that came or went, the contract's columns and `NET`. Raises LocalUnsupportedError."""
+    """The good rows that came or went, the contract's columns and `NET`. Raises NotHereError."""
     rows = changed.good([item.name for item in contract.columns]).limit(limits.MATCHED + 1).toArrow()
-    if rows.num_rows > limits.MATCHED:
-        raise LocalUnsupportedError("too many rows")
+    refuse_more(rows.num_rows, limits.MATCHED, "rows")
     return rows
 
 

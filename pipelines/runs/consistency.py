@@ -9,8 +9,6 @@ whatever the clock says. (CEDR: Barga et al. 2007, section 2.)
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -19,10 +17,9 @@ from pyspark.sql import functions as sf
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.windows import END, clock_text
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.road import NotHere, answer_of, either, tried
 from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.events import OfSource, are_good, events_in
@@ -54,12 +51,12 @@ def last_complete(run: Run, reached: int) -> int:
 def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) -> int:
     """The watermark of a version of the run's source, microseconds; `span`: as of `watermark`. Raises StepOrderError,
     as `future_limit`."""
-    limit = limit_of(run, version)
-    try:
-        newest = newest_good(run, version, (EARLIEST if span is None else span[0], limit + 1))
-    except LocalUnsupportedError:
-        return watermark(_good(run, version), run.contract.event_time, run.lateness, limit, span)
-    return watermark_at(newest, run.lateness, span)
+    limit, time = limit_of(run, version), run.contract.event_time
+    near = EARLIEST if span is None else span[0], limit + 1
+    return either(
+        lambda: watermark_at(newest_good(run, version, near), run.lateness, span),
+        lambda: watermark(_good(run, version), time, run.lateness, limit, span),
+    )
 
 
 def limit_of(run: OfSource, version: int) -> int:
@@ -80,18 +77,18 @@ def future_events(run: Run, version: int, times: pa.Array | None = None) -> Chec
 
 
 def _after(run: Run, version: int, limit: int) -> tuple[int, int | None]:
-    with suppress(LocalUnsupportedError):
-        return counted_after(good_times(run, version, (limit + 1, LATEST)), limit)
-    time = column(run.contract.event_time)
-    future = _good(run, version).where(time > sf.timestamp_micros(sf.lit(limit)))
-    rows, newest = future.agg(sf.count(sf.lit(1)), sf.max(sf.unix_micros(time))).collect()[0]
-    return rows, newest
+    def by_spark() -> tuple[int, int | None]:
+        time = column(run.contract.event_time)
+        future = _good(run, version).where(time > sf.timestamp_micros(sf.lit(limit)))
+        return tuple(future.agg(sf.count(sf.lit(1)), sf.max(sf.unix_micros(time))).collect()[0])
+
+    return either(lambda: counted_after(good_times(run, version, (limit + 1, LATEST)), limit), by_spark)
 
 
 def newest_good(run: OfSource, version: int, near: tuple[int, int]) -> int | None:
     """The last of `good_times`, without most of them: they are read from the last to the first, in ever longer
     stretches, until a row is good. A stretch of many rows is made shorter: one event of a far time says little of where
-    the others are. Raises LocalUnsupportedError, also where many rows have one time."""
+    the others are. Raises NotHereError, also where many rows have one time."""
     source = _source(run, version)
     count, first, last = source.extent(run.contract.event_time)
     if first is None or last is None:
@@ -100,11 +97,10 @@ def newest_good(run: OfSource, version: int, near: tuple[int, int]) -> int | Non
     stretch = 1 + (last - first) * SOME_ROWS // count
     while low < end:
         start = max(low, end - stretch)
-        try:
-            rows = _rows_near(run, source, (start, end))
-        except LocalUnsupportedError:
+        rows = tried(lambda near=(start, end): _rows_near(run, source, near))  # type: ignore[misc]
+        if isinstance(rows, NotHere):
             if end - start == 1:
-                raise
+                return answer_of(rows)
             stretch = max(1, (end - start) // 16)
             continue
         newest: int | None = pc.max(_times(run, rows)).as_py()
@@ -116,17 +112,22 @@ def newest_good(run: OfSource, version: int, near: tuple[int, int]) -> int | Non
 
 def oldest_good(run: Run, version: int) -> int | None:
     """The first event time, microseconds, of the good rows of a version; None if there is none."""
-    oldest: int | None
-    with suppress(LocalUnsupportedError):
-        oldest = pc.min(good_times(run, version, (EARLIEST, LATEST))).as_py()
+
+    def here() -> int | None:
+        oldest: int | None = pc.min(good_times(run, version, (EARLIEST, LATEST))).as_py()
         return oldest
-    oldest = _good(run, version).agg(sf.min(sf.unix_micros(column(run.contract.event_time)))).collect()[0][0]
-    return oldest
+
+    def by_spark() -> int | None:
+        first = _good(run, version).agg(sf.min(sf.unix_micros(column(run.contract.event_time))))
+        oldest: int | None = first.collect()[0][0]
+        return oldest
+
+    return either(here, by_spark)
 
 
 def good_times(run: Run, version: int, near: tuple[int, int]) -> pa.ChunkedArray:
     """The event times, int64, microseconds, of the good rows of a version in `near`, which is half-open, as this
-    process reads them: to plan and to start a job takes Spark longer. Raises LocalUnsupportedError, also where many
+    process reads them: to plan and to start a job takes Spark longer. Raises NotHereError, also where many
     rows are near."""
     return _times(run, _rows_near(run, _source(run, version), near))
 
@@ -141,8 +142,7 @@ def _rows_near(run: OfSource, source: TableHere, near: tuple[int, int]) -> pa.Ta
 
 
 def _times(run: OfSource, rows: pa.Table) -> pa.ChunkedArray:
-    with local_errors():
-        return rows.filter(arrow(are_good(run, rows)))[run.contract.event_time].cast(pa.int64())
+    return rows.filter(arrow(are_good(run, rows)))[run.contract.event_time].cast(pa.int64())
 
 
 def counted_after(times: pa.Array, limit: int) -> tuple[int, int | None]:

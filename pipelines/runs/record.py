@@ -11,25 +11,24 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.error_text import in_words
-from trendlake.pipelines.errors import LocalUnsupportedError, RecordDamagedError
+from trendlake.pipelines.errors import RecordDamagedError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.create import create_table
-from trendlake.pipelines.lake.here.log import local_errors
-from trendlake.pipelines.lake.here.read import TableHere, table_here
 from trendlake.pipelines.lake.here.write import append_any, compact
+from trendlake.pipelines.lake.road import either
+from trendlake.pipelines.lake.table import Table, Values
 from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.runs.lineage import Telling
 from trendlake.pipelines.runs.stage import Record, Stage
 from trendlake.pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in
 from trendlake.pipelines.spark.frames import frame_of
+from trendlake.pipelines.spark.on_demand import has_ended
 from trendlake.pipelines.spark.session import uncompiled
 from trendlake.pipelines.storage_errors import in_users_terms
 
@@ -89,13 +88,15 @@ def append(spark: SparkSession, warehouse: Warehouse, rows: Sequence[pa.Table]) 
     """Writes rows in one commit; appends of several runs never conflict."""
     together = pa.concat_tables(rows)
     create_runs(spark, warehouse)
-    try:
-        if append_any(spark, warehouse.runs, together) % COMMITS_A_FILE == 0:
-            compact(spark, warehouse.runs)
-    except LocalUnsupportedError:
+
+    def by_spark() -> int:
         with uncompiled(spark):
             writer = frame_of(spark, together).coalesce(1).write.format("delta").mode("append")
             writer.option("mergeSchema", "true").save(warehouse.runs)
+        return 1
+
+    if either(lambda: append_any(spark, warehouse.runs, together), by_spark) % COMMITS_A_FILE == 0:
+        compact(spark, warehouse.runs)
 
 
 def _row(attempt: Attempt, started_at: datetime) -> pa.Table:
@@ -136,7 +137,7 @@ class Attempt:
 
     def raise_if_ended(self, spark: SparkSession) -> None:
         """Raises the error if Spark has ended: then it is that of all."""
-        if self.error is not None and spark.sparkContext._jsc is None:
+        if self.error is not None and has_ended(spark):
             raise self.error
 
 
@@ -184,11 +185,9 @@ def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Itera
         raise attempt.error
 
 
-def find(
-    spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage
-) -> Mapping[str, Any] | None:
-    """The last succeeded record of a stage, by the numbers of the records. As of `Record`: its
-    `basis` is None where the table has none of it. None when there is no record. Raises RecordDamagedError."""
+def find(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage) -> Record | None:
+    """The last succeeded record of a stage, by the numbers of the records; its `basis` is None where the table has none
+    of it. None when there is no record. Raises RecordDamagedError."""
     names = ("run_id", *(item.name for item in fields(Record) if item.name not in ("run_id", "succeeded")), "status")
     rows = [
         row
@@ -204,7 +203,9 @@ def find(
             f"{name_of(stored)}, is damaged: its column `{absent[0]}` is NULL",
             hint=f"run `trendlake {stage.replace('_', '-')} {pattern}` again for this run: it writes a new record",
         )
-    return stored | {"checks": checks_in(stored), NOTED: note_in(stored), BASIS: basis_in(stored)}
+    del stored["status"]
+    read = {"checks": checks_in(stored), NOTED: note_in(stored), BASIS: basis_in(stored), "succeeded": True}
+    return Record(**(stored | read))
 
 
 def number_records(spark: SparkSession, warehouse: Warehouse, records: Sequence[Record]) -> None:
@@ -221,31 +222,20 @@ def number_records(spark: SparkSession, warehouse: Warehouse, records: Sequence[
 
 def _of_run(spark: SparkSession, warehouse: Warehouse, run_id: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The records of a run, of all its patterns, in no order: the columns `names`, NULL where the table lacks one."""
-    try:
-        return _chosen(table_here(spark, warehouse.runs).near("run_id", run_id), {"run_id": [run_id]}, names)
-    except LocalUnsupportedError:
-        return _by_spark(spark, warehouse, {"run_id": [run_id]}, names)
+    return _chosen(spark, warehouse, {"run_id": [run_id]}, names)
 
 
 def run_ends(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str]) -> dict[str, dict[str, int]]:
     """When the last record of each run was written, microseconds since the epoch, by pattern and run; 0 where no record
     says it."""
     ends: dict[str, dict[str, int]] = {pattern: {} for pattern in patterns}
-    try:
-        names = ("pattern", "run_id", "finished_at")
-        table = _near(table_here(spark, warehouse.runs), patterns)
-        records = table.rows_with(names, pa.array(patterns, pa.string()), limits.NARROW_RECORDS)
-        with local_errors():
-            records = records.set_column(2, "finished_at", records["finished_at"].cast(pa.int64()))
-            runs = records.group_by(["pattern", "run_id"]).aggregate([("finished_at", "max")])
-            columns = (runs[name].to_pylist() for name in ("pattern", "run_id", "finished_at_max"))
-            rows = list(zip(*columns, strict=True))
-    except LocalUnsupportedError:
-        if not exists(spark, warehouse.runs):
-            return ends
-        frame = spark.read.format("delta").load(warehouse.runs).where(sf.col("pattern").isin(list(patterns)))
-        last = sf.unix_micros(sf.max("finished_at"))
-        rows = [tuple(row) for row in frame.groupBy("pattern", "run_id").agg(last).collect()]
+    if not exists(spark, warehouse.runs):
+        return ends
+    names = ("pattern", "run_id", "finished_at")
+    records = Table.at(spark, warehouse.runs).having({"pattern": patterns}, names, limits.NARROW_RECORDS)
+    records = records.set_column(2, "finished_at", records["finished_at"].cast(pa.int64()))
+    runs = records.group_by(["pattern", "run_id"]).aggregate([("finished_at", "max")])
+    rows = zip(*(runs[name].to_pylist() for name in ("pattern", "run_id", "finished_at_max")), strict=True)
     for pattern, run_id, end in rows:
         ends[pattern][run_id] = end or 0
     return ends
@@ -261,42 +251,22 @@ def pattern_records(
     """The records of patterns, of `run_ids` or all their runs, in no order: the columns `names`, NULL where the table
     lacks one, times as microseconds since the epoch."""
     asked = {"pattern": list(patterns)} if run_ids is None else {"run_id": list(run_ids), "pattern": list(patterns)}
-    try:
-        return _chosen(_near(table_here(spark, warehouse.runs), patterns), asked, names)
-    except LocalUnsupportedError:
-        return _by_spark(spark, warehouse, asked, names)
+    return _chosen(spark, warehouse, asked, names)
 
 
-def _near(table: TableHere, patterns: Sequence[str]) -> TableHere:
-    """Without the files that cannot hold records of the pattern, where it is one."""
-    return table.near("pattern", patterns[0]) if len(patterns) == 1 else table
-
-
-def _chosen(table: TableHere, asked: Mapping[str, list[str]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """The records that have, in each of the columns `asked`, one of its values; with these columns. Raises
-    LocalUnsupportedError."""
-    _refuse_other_table(str(table.folder), table.schema.names)
-    there = [name for name in dict.fromkeys((*asked, *names)) if name in table.schema.names]
-    (_, values), *others = [(name, pa.array(values, pa.string())) for name, values in asked.items()]
-    records = table.rows_with(there, values, limits.RECORDS, dict(others))
+def _chosen(spark: SparkSession, warehouse: Warehouse, asked: Values, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The records that have, in each of the columns `asked`, one of its values; with these columns. None where there is
+    no table."""
+    if not exists(spark, warehouse.runs):
+        return []
+    table = Table.at(spark, warehouse.runs)
+    _refuse_other_table(warehouse.runs, table.names)
+    there = [name for name in dict.fromkeys((*asked, *names)) if name in table.names]
+    records = table.having(asked, there, limits.RECORDS)
     for name in _TIMES:
         if name in there:
             records = records.set_column(there.index(name), name, records[name].cast(pa.int64()))
     return [_whole(row, names) for row in records.to_pylist()]
-
-
-def _by_spark(
-    spark: SparkSession, warehouse: Warehouse, asked: Mapping[str, list[str]], names: Sequence[str]
-) -> list[dict[str, Any]]:
-    if not exists(spark, warehouse.runs):
-        return []
-    frame = spark.read.format("delta").load(warehouse.runs)
-    _refuse_other_table(warehouse.runs, frame.columns)
-    there = [name for name in dict.fromkeys((*asked, *names)) if name in frame.columns]
-    micros = {name: sf.unix_micros(name) for name in _TIMES if name in there}
-    for name, values in asked.items():
-        frame = frame.where(sf.col(name).isin(values))
-    return [_whole(row.asDict(), names) for row in frame.select(*there).withColumns(micros).collect()]
 
 
 def _whole(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -308,22 +278,13 @@ def newest_records(
 ) -> list[dict[str, Any]] | None:
     """The records of the stages that ended last, of all patterns where none is named: values by the table's columns.
     None where there is no table."""
-    try:
-        table = table_here(spark, warehouse.runs)
-        _refuse_other_table(warehouse.runs, table.schema.names)
-        rows = table.every(table.schema.names, limits.RECORDS)
-        with local_errors():
-            mine = rows if pattern is None else rows.filter(pc.equal(rows["pattern"], pattern))
-            newest = mine.sort_by([("finished_at", "descending")]).slice(0, limit).to_pylist()
-            return [_whole(row, SCHEMA.names) for row in newest]
-    except LocalUnsupportedError:
-        if not exists(spark, warehouse.runs):
-            return None
-        frame = spark.read.format("delta").load(warehouse.runs)
-        _refuse_other_table(warehouse.runs, frame.columns)
-        chosen = frame if pattern is None else frame.where(sf.col("pattern") == pattern)
-        newest = chosen.orderBy(sf.desc("finished_at")) if "finished_at" in frame.columns else chosen
-        return [_whole(row.asDict(), SCHEMA.names) for row in newest.limit(limit).collect()]
+    if not exists(spark, warehouse.runs):
+        return None
+    table = Table.at(spark, warehouse.runs)
+    _refuse_other_table(warehouse.runs, table.names)
+    asked = None if pattern is None else {"pattern": [pattern]}
+    rows = table.newest("finished_at", limit, limits.RECORDS, asked).to_pylist()
+    return [_whole(row, SCHEMA.names) for row in rows]
 
 
 def _refuse_other_table(path: str, columns: Sequence[str]) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
@@ -153,8 +151,8 @@ class Run:
         self.records[stage] = record
         return record
 
-    def need(self, stage: Stage) -> Mapping[str, Any]:
-        """The record of an earlier stage of this run, with its `basis`.
+    def need(self, stage: Stage) -> Record:
+        """The record of an earlier stage of this run.
 
         Raises StepOrderError when the stage has not succeeded, or its record was made for something else: another
         interval or form of the pattern, or another basis than this run has now, at the version of the source that the
@@ -162,12 +160,12 @@ class Run:
         """
         stored = self._last(stage)
         pinned = stored if stage == "check_source" else self._last("check_source")
-        recorded, pin = stored["basis"], pinned["basis"]
+        recorded, pin = stored.basis, pinned.basis
         if recorded is None or pin is None:
             raise self._refused(stage, "its record was written by an earlier version of Trendlake")
-        if (stored["interval_from"], stored["interval_to"]) != (self.start_us, self.end_us):
+        if (stored.interval_from, stored.interval_to) != (self.start_us, self.end_us):
             raise self._refused(stage, "it was for another interval")
-        if stored["plan_hash"] != self.plan.hash:
+        if stored.plan_hash != self.plan.hash:
             raise self._refused(stage, "the pattern has changed since")
         table = table_id(self.spark, self.warehouse.source(self.contract.name), pin.source_version)
         if table != pin.source_table:
@@ -179,10 +177,10 @@ class Run:
             raise self._refused(stage, "; ".join(different))
         return stored
 
-    def _last(self, stage: Stage) -> Mapping[str, Any]:
+    def _last(self, stage: Stage) -> Record:
         mine = self.records.get(stage)
         if mine is not None and mine.succeeded:
-            return {item.name: getattr(mine, item.name) for item in fields(mine)}
+            return mine
         stored = find(self.spark, self.warehouse, self.name, self.run_id, stage)
         if stored is None:
             step = stage.replace("_", "-")

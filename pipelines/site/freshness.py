@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.errors import LocalUnsupportedError, StepOrderError
-from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.lake.road import NotHere, tried
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version
 from trendlake.pipelines.results.coverage import slice_of
@@ -20,7 +20,6 @@ from trendlake.pipelines.results.ledger import Publications, read_ledger
 from trendlake.pipelines.revision.scope import backfills, gaps_of, other_forms
 from trendlake.pipelines.runs.consistency import EARLIEST, limit_of, newest_good
 from trendlake.pipelines.site.facts import FreshFacts, SourceFacts
-from trendlake.pipelines.spark.columns import column
 
 
 def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: Contract | None) -> SourceFacts:
@@ -48,14 +47,11 @@ class OfContract:
 def _newest(source: OfContract, path: str, version: int) -> int | None:
     """The event time, microseconds, that a run goes by: the last of a good event that is not too far ahead. Where more
     is to be read than this process reads, the last of all; None where no row has one."""
-    with suppress(LocalUnsupportedError, StepOrderError):
-        return newest_good(source, version, (EARLIEST, limit_of(source, version) + 1))
-    time = source.contract.event_time
-    with suppress(LocalUnsupportedError):
-        return table_here(source.spark, path, version).extent(time)[2]
-    table = source.spark.read.format("delta").option("versionAsOf", version).load(path)
-    by_spark: int | None = table.agg(sf.unix_micros(sf.max(column(time)))).collect()[0][0]
-    return by_spark
+    with suppress(StepOrderError):
+        newest = tried(lambda: newest_good(source, version, (EARLIEST, limit_of(source, version) + 1)))
+        if not isinstance(newest, NotHere):
+            return newest
+    return Table.at(source.spark, path, version).extent(source.contract.event_time)[2]
 
 
 def read_freshness(

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
-from trendlake.pipelines.report.database import HALF, Column, Database, Stored, logarithm, stretch, summed
+from trendlake.pipelines.report.database import HALF, Column, Database, logarithm, stretch, summed
 from trendlake.pipelines.report.facts import Measure, PatternFacts
 from trendlake.pipelines.report.layout import Layout
 from trendlake.pipelines.report.read_rows import NOUN
@@ -77,7 +78,7 @@ class Counts:
     """Of rows that are counted by stretches of time: the first and the last moment of one, microseconds."""
 
     @classmethod
-    def of(cls, database: Database, table: Stored, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
+    def of(cls, database: Database, table: Table, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
         """Those of `table`; None where there is no row."""
         if Layout.of(table.names, pattern.kind).windows:
             return _windows(database, table, pattern)
@@ -151,7 +152,7 @@ def _largest_of_few(rows: str, keys: str) -> str:
     return f"SELECT unnest(arg_min({{{fields}}}, create_sort_key({order}))), {keys} FROM {rows} GROUP BY {keys}"
 
 
-def _windows(database: Database, table: Stored, pattern: PatternFacts) -> Counts | None:
+def _windows(database: Database, table: Table, pattern: PatternFacts) -> Counts | None:
     """Of kind trends: a row is a window's already."""
     shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
     name, count = shape.measure.name, shape.measure.is_count
@@ -171,7 +172,7 @@ def _windows(database: Database, table: Stored, pattern: PatternFacts) -> Counts
     return Counts(database, "rows", known, forms, shape.groups, shape.measure, "window") if forms else None
 
 
-def _stretches(database: Database, table: Stored, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
+def _stretches(database: Database, table: Table, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
     """Of the other kinds: rows are counted (of graphs, what they hold) by stretches of time."""
     groups = tuple(name for name in pattern.group_by if name in table.names)
     layout = Layout.of(table.names, pattern.kind)

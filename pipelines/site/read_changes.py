@@ -14,11 +14,10 @@ from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import recent_commits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import either, refuse
 from trendlake.pipelines.report.amounts import Amount, amount_of, text
 from trendlake.pipelines.report.words import NO_VALUE, length, stamp
 from trendlake.pipelines.results.history import (
@@ -86,25 +85,21 @@ Samples = dict[int, list[RowChange]]
 
 
 def _samples(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
-    try:
-        return _samples_here(spark, path, plan, versions)
-    except LocalUnsupportedError:
-        return _samples_by_spark(spark, path, plan, versions)
+    about = spark, path, plan, versions
+    return either(lambda: _samples_here(*about), lambda: _samples_by_spark(*about))
 
 
 def _samples_here(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
-    """Raises LocalUnsupportedError, also where the changes are more than `limits.CHANGES_READ`."""
+    """Raises NotHereError, also where the changes are more than `limits.CHANGES_READ`."""
     there = _columns(plan, table_here(spark, path).schema.names)
     samples: Samples = {}
     for version in versions if there else ():
         table = table_here(spark, path, version)
-        if not set(there) <= set(table.schema.names):
-            raise LocalUnsupportedError(f"version {version} has other columns")
+        refuse({f"version {version} has other columns": not set(there) <= set(table.schema.names)})
         _, (_, feed) = table.feed_by_version([*there, PLAN_HASH], version - 1, limits.CHANGES_READ)
-        with local_errors():
-            rows = feed.to_pylist()
-            old, new = ([row for row in rows if (row[CHANGE] in OLD) == is_old] for is_old in (True, False))
-            changes = differences(old, new, identity(plan), there)[:ROWS_SHOWN]
+        rows = feed.to_pylist()
+        old, new = ([row for row in rows if (row[CHANGE] in OLD) == is_old] for is_old in (True, False))
+        changes = differences(old, new, identity(plan), there)[:ROWS_SHOWN]
         if changes:
             samples[version] = [_change(plan, there, item.before, item.after) for item in changes]
     return samples

@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.bins import SECOND, shared_point
-from trendlake.pipelines.report.database import Database, Stored
+from trendlake.pipelines.report.database import Database
 from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, Window
 from trendlake.pipelines.report.summary import MOST_POINTS
 from trendlake.pipelines.results.reuse import current_hashes
@@ -31,7 +32,7 @@ def read_overview(
     """The results at `path` as they are now; None where there is no row. `plan`: the pattern's, where it compiles;
     `folder`: as of `Database`."""
     with Database(folder) as database:
-        counts = Counts.of(database, Stored.at(spark, path), pattern, plan)
+        counts = Counts.of(database, Table.at(spark, path), pattern, plan)
         return None if counts is None else _overview(counts, plan)
 
 

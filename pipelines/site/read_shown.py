@@ -10,7 +10,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.errors import LocalUnsupportedError, ProjectError
+from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.report.amounts import Amount, amount_of
 from trendlake.pipelines.report.facts import PatternFacts, RowResult, Window
 from trendlake.pipelines.report.layout import Layout
@@ -54,11 +55,10 @@ def _rows(
 
 def _texts(values: pa.ChunkedArray) -> list[str | None]:
     """As a run's page has them; of the types whose text only Spark knows, Python's."""
-    try:
-        texts: list[str | None] = texts_here(values).to_pylist()
-        return texts
-    except LocalUnsupportedError:
+    texts = texts_here(values)
+    if isinstance(texts, NotHere):
         return [None if value is None else str(value) for value in values.to_pylist()]
+    return list(texts.to_pylist())
 
 
 def _value(row: dict[str, Any], name: str, plan: AnyPlan) -> Amount | str:

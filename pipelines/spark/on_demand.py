@@ -59,6 +59,14 @@ class SessionOnDemand:
         return getattr(self._session, name)
 
 
+def has_ended(spark: SparkSession) -> bool:
+    """Whether the session is of no use any more, such as after Java was killed. One that has not been needed has not
+    ended, and is not started to be asked."""
+    if isinstance(spark, SessionOnDemand) and not spark.started:
+        return False
+    return spark.sparkContext._jsc is None
+
+
 def session_on_demand(project: Project, profile: Profile, app: str, *, writes: bool = False) -> SparkSession:
     """`SessionOnDemand`, under the type of what it stands for. `writes`: as of `start_session`. Raises
     UnsafeStoreError."""

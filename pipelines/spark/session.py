@@ -16,7 +16,7 @@ from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import PYTHON, Profile
 from trendlake.pipelines.project.stores import ANY_SCHEME, refuse_unsafe_store
 from trendlake.pipelines.redaction import JAVA_PATTERN
-from trendlake.pipelines.spark import disk_classes as local_disk
+from trendlake.pipelines.spark import disk_classes
 from trendlake.pipelines.spark.jars import find_jars
 from trendlake.pipelines.spark.java_home import JAVA_HINT, choose_java
 from trendlake.pipelines.spark.java_process import start_java
@@ -83,12 +83,12 @@ def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
     Raises JarsMissingError, JavaMissingError."""
     delta = find_jars(project, profile)
     jars = [*map(str, delta), *filter(None, [profile.spark.get(JARS)])]
-    if {local_disk.LOG_STORE_SETTING, ANY_SCHEME} & profile.spark.keys():  # Delta takes no second one with ANY_SCHEME
+    if {disk_classes.LOG_STORE_SETTING, ANY_SCHEME} & profile.spark.keys():  # Delta takes no second one with ANY_SCHEME
         return {JARS: ",".join(jars)}
-    compiled = setup_file(project, local_disk.jar_name())
+    compiled = setup_file(project, disk_classes.jar_name())
     if not compiled.is_file():
-        compiled = local_disk.compile_local_disk(project.state, delta)
-    return {JARS: ",".join([*jars, str(compiled)]), local_disk.LOG_STORE_SETTING: local_disk.LOG_STORE}
+        compiled = disk_classes.compile_local_disk(project.state, delta)
+    return {JARS: ",".join([*jars, str(compiled)]), disk_classes.LOG_STORE_SETTING: disk_classes.LOG_STORE}
 
 
 def start_session(project: Project, profile: Profile, app: str = "trendlake", *, writes: bool = True) -> SparkSession:
@@ -126,7 +126,7 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake", *,
     if writes:  # files of Hadoop's may name another default file system than the profile does
         context: Any = spark.sparkContext
         refuse_unsafe_store(profile, project, context._jsc.hadoopConfiguration().get("fs.defaultFS"))
-    local_disk.use_local_disk(spark)
+    disk_classes.use_local_disk(spark)
     hold_classes(spark)
     system = java_class(spark, "java.lang.System")
     system.setOut(system.err)  # Delta's VACUUM prints on what is a command's document for programs

@@ -16,6 +16,7 @@ from trendlake.pipelines.errors import UpstreamFailedError
 from trendlake.pipelines.project.paths import upstream
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.on_demand import has_ended
 from trendlake.pipelines.steps.sequence import STEPS, TOGETHER
 
 State = Literal["succeeded", "failed", "skipped"]
@@ -76,7 +77,7 @@ def _choose(spark: SparkSession, member: Member, choose: Callable[[Run], Run | N
     try:
         member.run = None if member.run is None else choose(member.run)
     except Exception as error:
-        if spark.sparkContext._jsc is None:  # Spark has ended
+        if has_ended(spark):  # Spark has ended
             raise
         member.run, member.error = None, error
 

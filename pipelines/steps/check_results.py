@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from trendlake.cep_core.events.windows import clock_text
 from trendlake.pipelines.check import Check
@@ -62,7 +61,7 @@ class _Task:
     if this process may judge them, and else why Spark does; and checks of what was left alone."""
 
     run: Run
-    computed: Mapping[str, Any]
+    computed: Record
     contract: Contract
     local: StagedRows | None
     road: Road
@@ -89,11 +88,11 @@ def _task(run: Run, record: Record, most: int) -> _Task:
     """`most`: the rows that this process may hold of it."""
     computed = run.need("compute")
     run, reused = narrowed(run, computed)
-    record.source_version, record.basis = computed["source_version"], computed["basis"]
-    record.staged_version = int(computed["staged_version"])
+    record.source_version, record.basis = computed.source_version, computed.basis
+    record.staged_version = computed.staged_version
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
-    record.rows_out = computed["rows_out"] or 0
-    held = partial(staged_rows, run, record.staged_version, record.rows_out, contract, most)
+    record.rows_out = computed.rows_out or 0
+    held = partial(staged_rows, run, int(record.staged_version or 0), record.rows_out, contract, most)
     local, road = run.roads.take("check-results", held, lambda: None)
     return _Task(run, computed, contract, local, road, reused)
 
@@ -107,10 +106,10 @@ def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
     else:
         road = task.road if task.local is None else Road("spark", "rows that this process cannot compare")
         run.roads.refuse("check-results", road.reason)
-        staged, expected = read_staged(run, number), task.computed["rows_out"] or 0
+        staged, expected = read_staged(run, number), task.computed.rows_out or 0
         record.checks, rows, outside = judged(staged, rules, f"results_{run.name}", expected, run.owned)
     record.took(road)
-    refuse_lost(run, number, task.computed["rows_out"], rows)
+    refuse_lost(run, number, task.computed.rows_out, rows)
     record.rows_in = record.rows_out = rows
     asked = f"{owner} from {clock_text(low, ' ')}, before {clock_text(high, ' ')}"
     data = {"rows_outside": outside, "column": owner, "from": low, "before": high}
@@ -118,11 +117,11 @@ def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
     record.checks.append(Check("windows_of_the_run", outside == 0, observed, asked, data=data))
     if run.outside:
         observed = f"{plural(run.outside, 'window')} of the interval not computed"
-        expected = "windows between the years 1 and 9999"
-        record.checks.append(Check("windows_outside", True, observed, expected, data={"windows_outside": run.outside}))
+        between = "windows between the years 1 and 9999"
+        record.checks.append(Check("windows_outside", True, observed, between, data={"windows_outside": run.outside}))
     record.checks += task.reused
     refuse_failed(run, number, record.checks, rules)
     if run.pattern.expect:
-        expectations = history_checks.of_run(run, read_staged(run, number), int(task.computed["source_version"]))
+        expectations = history_checks.of_run(run, read_staged(run, number), int(task.computed.source_version or 0))
         record.checks += expectations
         history_checks.refuse_unexpected(run, number, expectations)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from trendlake.pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
+import pyarrow as pa
+
+from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.execute.channel import Member, channels_of, joint, together
 from trendlake.pipelines.lake.commits import recent_commits
-from trendlake.pipelines.lake.road import Road
-from trendlake.pipelines.lake.warehouse import exists
+from trendlake.pipelines.lake.road import NotHere, Road
+from trendlake.pipelines.lake.warehouse import exists, on_disk
 from trendlake.pipelines.results.computation import Outcomes, answers_here, stage_together
 from trendlake.pipelines.results.ledger import notes, read_ledger
 from trendlake.pipelines.results.member_reuse import NONE, Settled, settled_members
@@ -23,6 +24,7 @@ from trendlake.pipelines.runs.consistency import watermark_of
 from trendlake.pipelines.runs.record import Attempt, recorded_together
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.spark.on_demand import has_ended
 
 
 @dataclass(frozen=True)
@@ -31,17 +33,17 @@ class _Task:
     it; and what is staged as it is published."""
 
     run: Run
-    checked: Mapping[str, Any]
+    checked: Record
     attempt: Attempt
     settled: Settled = NONE
 
     @property
     def version(self) -> int:
-        return int(self.checked["source_version"])
+        return int(self.checked.source_version or 0)
 
     @property
     def rows(self) -> int:
-        return int(self.checked["rows_out"] or 0)
+        return self.checked.rows_out or 0
 
     @property
     def source(self) -> tuple[object, ...]:
@@ -79,9 +81,9 @@ def _task(run: Run, attempt: Attempt) -> _Task | None:
     """The work to compute. None if there is none, which is staged at once, or if the run has an error."""
     with attempt.going_on() as record:
         checked = run.need("check_source")
-        record.source_version = checked["source_version"]
+        record.source_version = checked.source_version
         task = _Task(run, checked, attempt)
-        table = checked["basis"].source_table
+        table = None if checked.basis is None else checked.basis.source_table
         run, settled = _changed(run, task.version, table, record)
         record.basis = run.basis(task.version, table)
         record.rows_in = task.rows
@@ -98,7 +100,7 @@ def _stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> None:
     try:
         outcomes, road = _read_and_stage(tasks, members)
     except Exception as error:  # of all of them, as the source could not be read
-        if first.run.spark.sparkContext._jsc is None:
+        if has_ended(first.run.spark):
             raise
         outcomes, road = dict.fromkeys(tasks, error), None
     for number, staged in outcomes.items():
@@ -119,7 +121,7 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
     (first, *_) = tasks.values()
     events = SourceEvents.of([(task.run, task.checked) for task in tasks.values()], joint(channels_of(members)))
     rows = _rows(tasks.values(), events.span)
-    time = reached(first.run, first.checked)
+    time = reached(first.run, first.version)
 
     def on_spark() -> Outcomes:
         files = events.files()
@@ -130,17 +132,21 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
                 pass
         return stage_together(runs, events.frame(), rows, first.version, time)
 
-    return first.run.roads.take("compute", lambda: _staged_here(runs, events, rows, time), on_spark)
+    table, road = first.run.roads.take("compute", lambda: _events_here(events, rows), lambda: None)
+    if table is None:
+        return on_spark(), road
+    return stage_answers(runs, answers_here(runs, table, time), events.version), road
 
 
-def _staged_here(runs: Mapping[int, Run], events: SourceEvents, rows: int, time: int | None) -> Outcomes:
-    """As `stage_together`, of few events of a table on this machine's disk, which this process computes: to start a
-    job and its workers takes longer. Raises LocalUnsupportedError."""
+def _events_here(events: SourceEvents, rows: int) -> pa.Table | NotHere | None:
+    """The `events`, if they are few, on this machine's disk, and to be staged there: to start a job and its workers
+    takes longer than to compute them here."""
     most, name = events.run.roads.computed_here
     if rows > most:
-        raise LocalUnsupportedError(f"{rows:,} events, more than {most:,} (`limits.{name}`)")
-    table = events.local(most)
-    return stage_answers(runs, answers_here(runs, table, time), events.version)
+        return NotHere(f"{rows:,} events, more than {most:,} (`limits.{name}`)")
+    if on_disk(events.run.spark, events.run.warehouse.root) is None:
+        return NotHere("a warehouse elsewhere")
+    return events.here(most)
 
 
 def _rows(tasks: Iterable[_Task], span: tuple[int, int]) -> int:
@@ -172,8 +178,8 @@ def _changed(run: Run, version: int, table: str | None, record: Record) -> tuple
     return run, settled
 
 
-def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
-    """How far time has come in the pinned version, for a plan that waits for it."""
+def reached(run: Run, version: int) -> int | None:
+    """How far time has come in a version of the source, for a plan that waits for it."""
     if not run.plan.waits or not run.windows:
         return None
-    return watermark_of(run, int(checked["source_version"]), run.span)
+    return watermark_of(run, version, run.span)

@@ -19,7 +19,7 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.lake.here.parquet_scan import all_rows, paths_by_delta
 from trendlake.pipelines.lake.here.read import table_here
-from trendlake.pipelines.lake.road import HERE, Road
+from trendlake.pipelines.lake.road import HERE, NotHere, Road
 from trendlake.pipelines.lake.versions import schema_of
 from trendlake.pipelines.lake.warehouse import read_at, with_retries
 from trendlake.pipelines.quality import quarantine as q
@@ -71,10 +71,12 @@ def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterat
             yield run, replace(judgement, road=roads[run.name])
 
 
-def _judged_here(run: Run, version: int, table: str | None) -> Judgement:
-    """Raises LocalUnsupportedError where this process cannot be certain."""
+def _judged_here(run: Run, version: int, table: str | None) -> Judgement | NotHere:
+    """Where this process is certain of it."""
     small = table_here(run.spark, run.warehouse.source(run.contract.name), version)
     judged = judge_small(small, run.contract, run.span, run.project.state / KEYS)
+    if isinstance(judged, NotHere):
+        return judged
     broken = judged.broken
     if broken.rows:
         _quarantine(run, partial(q.append_quarantine, run.spark, judged.bad), version, table)

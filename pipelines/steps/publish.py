@@ -18,10 +18,11 @@ from pyspark.sql import functions as sf
 
 from trendlake.pipelines.errors import StaleRunError, StepOrderError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.commits import Commit, recent_commits
-from trendlake.pipelines.lake.here.log import local_errors
+from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.here.write import shaped
+from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.lake.warehouse import OvertakenError, with_retries
 from trendlake.pipelines.results.columns import time_of
 from trendlake.pipelines.results.coverage import slice_of
@@ -75,11 +76,12 @@ def _publish(run: Run, record: Record, publications: Publications) -> None:
     checked = run.need("check_results")
     asked = run
     run, reused = narrowed(run, checked)
-    basis: Basis = checked["basis"]
-    record.source_version, record.basis = checked["source_version"], basis
-    record.staged_version, record.rows_in = checked["staged_version"], checked["rows_out"]
+    basis = checked.basis
+    assert basis is not None  # `need` has seen it
+    record.source_version, record.basis = checked.source_version, basis
+    record.staged_version, record.rows_in = checked.staged_version, checked.rows_out
     refuse_other_types(run)
-    few = (checked["rows_out"] or 0) <= limits.VALIDATED
+    few = (checked.rows_out or 0) <= limits.VALIDATED
     with uncompiled(run.spark) if few else nullcontext():
         create_results(run.spark, run.warehouse.results(run.name), staged_schema(run.plan))
         partly = any(check.name == MEMBERS for check in reused)
@@ -87,7 +89,7 @@ def _publish(run: Run, record: Record, publications: Publications) -> None:
         commit = with_retries(action, f"publishing {run.name}")
     record.results_version = commit.version
     record.rows_inserted, record.rows_updated, record.rows_deleted = commit.changed
-    record.rows_out = checked["rows_out"]
+    record.rows_out = checked.rows_out
 
 
 def _commit(run: Run, asked: Run, basis: Basis, publications: Publications, record: Record, *, partly: bool) -> Commit:
@@ -146,27 +148,29 @@ def _replace_by_spark(
 
 def _replace_here(
     publication: Publication, staged: tuple[int, int | None], windows: range, withheld: range
-) -> Commit | None:
-    """As `_replace_by_spark`, of few rows, which this process compares. Raises StagedLostError,
-    LocalUnsupportedError."""
+) -> Commit | NotHere | None:
+    """As `_replace_by_spark`, of few rows, which this process compares. Raises StagedLostError, NotHereError."""
     run, (number, checked) = publication.run, staged
     rows = staged_here(run, number, limits.PUBLISHED)
+    if isinstance(rows, NotHere):
+        return rows
     refuse_lost(run, number, checked, rows.num_rows)
-    with local_errors():
-        table = table_here(run.spark, publication.path)
-        owned = OwnedRows.of(run.plan, windows, table.schema.names, withheld)
-        there = Published.of_windows(table, time_of(run.plan), owned, limits.PUBLISHED)
-        old = there.rows
-        mine = shaped(rows.filter(OwnedRows.of(run.plan, windows, rows.column_names).arrow(rows)), old.schema)
-        changes = differing(old, mine, identity(run.plan)).changes()
-    return publication.change(table, changes, there.time)
+    table = table_here(run.spark, publication.path)
+    owned = OwnedRows.of(run.plan, windows, table.schema.names, withheld)
+    there = Published.of_windows(table, time_of(run.plan), owned, limits.PUBLISHED)
+    old = there.rows
+    mine = shaped(rows.filter(OwnedRows.of(run.plan, windows, rows.column_names).arrow(rows)), old.schema)
+    differences = differing(old, mine, identity(run.plan))
+    if isinstance(differences, NotHere):
+        return differences
+    return publication.change(table, differences.changes(), there.time)
 
 
 def _unique(run: Run, record: Record) -> bool:
     """Whether check_source has seen that no row of the windows repeats a key of another in the version published."""
     checked = run.need("check_source")
-    verdicts = [check.success for check in checked["checks"] if check.name == REPEATED]
-    return checked["source_version"] == record.source_version and verdicts == [True]
+    verdicts = [check.success for check in checked.checks if check.name == REPEATED]
+    return checked.source_version == record.source_version and verdicts == [True]
 
 
 def _refuse_stale(run: Run, ledger: Ledger, basis: Basis) -> None:

@@ -128,13 +128,13 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
         return True
     if run.needs_watermark:
         record.checks.append(future_events(run, task.version))
-    from trendlake.pipelines.revision.here import local_revision  # with the kernels: mostly nothing is to be done
+    from trendlake.pipelines.revision.here import revision_here  # with the kernels: mostly nothing is to be done
     from trendlake.pipelines.revision.spark import SparkRevision
 
     revision: Revision
     revision, road = run.roads.take(
         "revise",
-        lambda: local_revision(run, task, int(ledger.version or 0), shared.changes),
+        lambda: revision_here(run, task, int(ledger.version or 0), shared.changes),
         lambda: SparkRevision(run, ledger, task, shared.changes),
     )
     record.took(road)

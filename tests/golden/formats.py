@@ -19,7 +19,7 @@ from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts import column_names
 from trendlake.pipelines.contracts.pattern_source import source_contract
 from trendlake.pipelines.ingest.commits import LINE
-from trendlake.pipelines.ingest.write import spark as write_by_spark
+from trendlake.pipelines.ingest.write.spark import REPLACES
 from trendlake.pipelines.lake.commits import publication
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.quality import uniqueness
@@ -43,7 +43,7 @@ def formats() -> dict[str, Any]:
         "origin of a row": [f"{field.name} {field.dataType.simpleString()}" for field in ORIGIN],
         "quarantine": [*column_names.ADDED, *column_names.OPEN],
         "transactions": [publication("PATTERN"), LINE],
-        "reserved columns": [uniqueness.BROKEN, uniqueness.INSIDE, write_by_spark.REPLACES],
+        "reserved columns": [uniqueness.BROKEN, uniqueness.INSIDE, REPLACES],
         "error codes": error_codes(),
     }
 

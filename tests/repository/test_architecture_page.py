@@ -6,10 +6,12 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from tests.repository.test_layout import ROOT, arrows
+from trendlake.pipelines.revision.repairs import State
 
 PAGES = {"architecture.md": 40, "where.md": 40, "glossary.md": 20}
 """The pages, each with a number of references that it exceeds."""
@@ -82,7 +84,10 @@ def drawn(page: str) -> dict[str, Graph]:
     """The arrows of each drawing, by the package that it says it is of."""
     graphs: dict[str, Graph] = {}
     for block in MERMAID.findall(page):
-        (package,) = re.findall(r"%% imports of (\w+)", block)
+        of_imports = re.search(r"%% imports of (\w+)", block)
+        if of_imports is None:
+            continue
+        package = of_imports[1]
         graph = graphs.setdefault(package, {})
         for source, target in re.findall(r"^\s*(\w+) --> (\w+)$", block, re.MULTILINE):
             assert target not in graph.setdefault(source, set()), f"{source} --> {target} is drawn twice"
@@ -118,3 +123,10 @@ def test_drawn_arrows_are_the_imports(package: str) -> None:
 
 def test_a_reduction_leaves_out_what_follows() -> None:
     assert reduced({"a": {"b", "c"}, "b": {"c"}}) == {"a": {"b"}, "b": {"c"}}
+
+
+def test_the_drawn_states_are_those_that_are_shown() -> None:
+    """`not_known` is no state of results: then nobody can say which it is."""
+    (picture,) = (block for block in MERMAID.findall(text("architecture.md")) if "stateDiagram" in block)
+    states = set(re.findall(r"^\s*(\w+) --> ", picture, re.MULTILINE))
+    assert states == {*get_args(State), "right"} - {"not_known"}

@@ -1,4 +1,4 @@
-"""Stored data outlives code: formats are those of the golden file."""
+"""Table data outlives code: formats are those of the golden file."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake.here import write
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import either
 from trendlake.pipelines.lake.warehouse import latest_version, with_retries
 
 Row = dict[str, Any]
@@ -30,11 +30,11 @@ def append(spark: SparkSession, path: str, rows: pa.Table) -> int:
         table = table_here(spark, path)
         return write.append(table, write.shaped(rows, table.none().schema), None, _line(table.version)).version
 
-    try:
-        return with_retries(attempt, "adding rows of a test")
-    except LocalUnsupportedError:
+    def by_spark() -> int:
         spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append").save(path)
         return latest_version(spark, path)
+
+    return either(lambda: with_retries(attempt, "adding rows of a test"), by_spark)
 
 
 def change(spark: SparkSession, path: str, new: Callable[[Row], Row | None], more: Sequence[Row] = ()) -> int:

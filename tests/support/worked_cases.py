@@ -28,10 +28,11 @@ from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.results.source_events import SourceEvents, files_of
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 ROLES = {name: name for name in ("event_id", "event_time", "event_type")}
-CHECKED = {"source_version": 0, "rows_quarantined": 0, "checks": []}
+CHECKED = Record("r", None, "check_source", source_version=0, rows_quarantined=0)
 """What check_source would have recorded of a table of one version that breaks no rule."""
 AT_ONCE = 20
 """Questions of one Spark job."""
@@ -90,8 +91,8 @@ class Question:
     shift: int = 0
 
     @property
-    def checked(self) -> dict[str, Any]:
-        return {**CHECKED, "source_version": self.version}
+    def checked(self) -> Record:
+        return replace(CHECKED, source_version=self.version)
 
     def chosen(self) -> tuple[Run, Files, Cut]:
         """The files that the workers read, and the cut as the step itself makes it of events of which a worker may hold

@@ -1,7 +1,7 @@
 """Few changes to a source's table on this machine's disk: this process finds the rows, and delta-rs writes them.
 
 For an append Spark plans, compiles and runs one job, for MERGE several: seconds for rows that are written in a few
-milliseconds. Raises LocalUnsupportedError, before there is a commit, where the rows are many, the table is not on
+milliseconds. Raises NotHereError, before there is a commit, where the rows are many, the table is not on
 this machine's disk, or asks more of who writes it; then Spark does it (`pipelines.ingest.write.spark`).
 """
 
@@ -18,12 +18,11 @@ from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.ingest.commits import LINE
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log import local_errors
 from trendlake.pipelines.lake.here.read import TableHere, table_here
 from trendlake.pipelines.lake.here.write import Changes, Line, append, change, shaped
+from trendlake.pipelines.lake.road import refuse, refuse_more
 from trendlake.pipelines.rules.unique import exact_codes
 
 
@@ -38,10 +37,9 @@ class Target:
     contract: Contract
 
     def table(self, *, anew: bool) -> TableHere:
-        """Raises LocalUnsupportedError where this process may not write it, or would rewrite (`anew`) files
+        """Raises NotHereError where this process may not write it, or would rewrite (`anew`) files
         of documents: a revision reads them a tenth slower than those that Spark writes (ADR 37)."""
-        if anew and self.contract.documents is not None:
-            raise LocalUnsupportedError("files of documents")
+        refuse({"files of documents": anew and self.contract.documents is not None})
         return table_here(self.spark, self.path, self.version)
 
     @property
@@ -49,7 +47,7 @@ class Target:
         return Line(LINE, self.version + 1)
 
     def change(self, table: TableHere, changes: Changes) -> None:
-        """Raises LocalUnsupportedError and CONFLICTS."""
+        """Raises NotHereError and CONFLICTS."""
         name = next(name for name in table.schema.names if same_name(name) == same_name(self.contract.event_time))
         times = changes.matched[name].cast(pa.int64())
         ends = pc.min_max(times).as_py()
@@ -58,7 +56,7 @@ class Target:
 
 
 def append_here(target: Target, rows: pa.Table) -> None:
-    """Raises LocalUnsupportedError and CONFLICTS."""
+    """Raises NotHereError and CONFLICTS."""
     _refuse_many(rows)
     table = target.table(anew=False)
     append(table, shaped(rows, table.none().schema), target.token, target.line)
@@ -67,22 +65,21 @@ def append_here(target: Target, rows: pa.Table) -> None:
 def merge_here(target: Target, keys: pa.Table, values: pa.Table, new: pa.Table) -> int:
     """Gives each row of the table whose key is one of `keys`, all different, the `values` in the same place, unless it
     has them already, and adds `new`. Columns that `values` lacks stay. Returns how many rows have changed. Raises
-    LocalUnsupportedError and CONFLICTS."""
+    NotHereError and CONFLICTS."""
     _refuse_many(values, new)
     table = target.table(anew=True)
     before, at = _rows_with(table, keys)
-    with local_errors():
-        after = _with_values(before, values.take(arrow(at)))
-        codes = exact_codes(pa.concat_tables([before, after]), values.column_names)
-        differ = arrow(codes[: before.num_rows] != codes[before.num_rows :])
-        changes = Changes(table.none(), before.filter(differ), after.filter(differ), shaped(new, before.schema))
+    after = _with_values(before, values.take(arrow(at)))
+    codes = exact_codes(pa.concat_tables([before, after]), values.column_names)
+    differ = arrow(codes[: before.num_rows] != codes[before.num_rows :])
+    changes = Changes(table.none(), before.filter(differ), after.filter(differ), shaped(new, before.schema))
     target.change(table, changes)
     return int(changes.after.num_rows)
 
 
 def delete_here(target: Target, keys: pa.Table) -> int:
     """Deletes the rows of the table whose key is one of `keys`, all different, and returns how many there were. Raises
-    LocalUnsupportedError and CONFLICTS."""
+    NotHereError and CONFLICTS."""
     _refuse_many(keys)
     table = target.table(anew=True)
     gone, none = _rows_with(table, keys)[0], table.none()
@@ -91,26 +88,22 @@ def delete_here(target: Target, keys: pa.Table) -> int:
 
 
 def _refuse_many(*tables: pa.Table) -> None:
-    if sum(table.num_rows for table in tables) > limits.DELIVERED:
-        raise LocalUnsupportedError(f"a delivery of more than {limits.DELIVERED:,} rows")
+    refuse_more(sum(table.num_rows for table in tables), limits.DELIVERED, "rows of a delivery")
 
 
 def _rows_with(table: TableHere, keys: pa.Table) -> tuple[pa.Table, Int64s]:
     """The rows that have one of `keys`, in all columns, and for each row the number of the key that it has. Raises
-    LocalUnsupportedError where they are many."""
+    NotHereError where they are many."""
     names = keys.column_names
-    with local_errors():
-        keys = keys.cast(table.none().select(names).schema)
-        first = keys.column(0).combine_chunks()
-        if pa.types.is_floating(first.type):
-            raise LocalUnsupportedError("0.0 is -0.0 too, and lies elsewhere")
-        others = [name for name in table.schema.names if name != names[0]]
-        rows = table.rows_with([names[0], *others], first, limits.DELIVERED).select(table.schema.names)
-        codes = exact_codes(pa.concat_tables([rows.select(names), keys]), names)
-        number_of = np.full(int(codes.max(initial=-1)) + 1, -1, np.int64)
-        number_of[codes[rows.num_rows :]] = np.arange(keys.num_rows)
-        at = number_of[codes[: rows.num_rows]]
-        return rows.filter(arrow(at >= 0)), at[at >= 0]
+    keys = keys.cast(table.none().select(names).schema)
+    first = keys.column(0).combine_chunks()
+    others = [name for name in table.schema.names if name != names[0]]
+    rows = table.rows_with([names[0], *others], first, limits.DELIVERED).select(table.schema.names)
+    codes = exact_codes(pa.concat_tables([rows.select(names), keys]), names)
+    number_of = np.full(int(codes.max(initial=-1)) + 1, -1, np.int64)
+    number_of[codes[rows.num_rows :]] = np.arange(keys.num_rows)
+    at = number_of[codes[: rows.num_rows]]
+    return rows.filter(arrow(at >= 0)), at[at >= 0]
 
 
 def _with_values(rows: pa.Table, values: pa.Table) -> pa.Table:

@@ -1,7 +1,7 @@
 """The forms of tables that are read and written in this process, by what delta-rs says of a version: its protocol, its
 properties, its columns.
 
-All other forms are left to Spark: `LocalUnsupportedError` says why.
+All other forms are left to Spark.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake.here.parquet_scan import HARMLESS
+from trendlake.pipelines.lake.road import refuse
 
 FEED_ON = "delta.enableChangeDataFeed"
 PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
@@ -29,13 +29,16 @@ COMPUTED, CONSTRAINT = "delta.generationExpression", "delta.constraints."
 INVARIANT = "delta.invariants"
 
 
-def refuse_other_forms(table: DeltaTable) -> None:
-    """Raises LocalUnsupportedError where the files do not hold the rows as they are: partitions, deletion vectors,
-    column mapping and the like."""
+def other_forms(table: DeltaTable) -> dict[str, bool]:
+    """For `refuse`: the files do not hold the rows as they are, with partitions, deletion vectors, column mapping and
+    the like."""
     about, features = table.metadata(), set(table.protocol().reader_features or ())
     mapping = about.configuration.get("delta.columnMapping.mode", "none")
-    if about.partition_columns or features - HARMLESS or mapping != "none":
-        raise LocalUnsupportedError(f"partitioned, or with features of its own: {sorted(features)}, {mapping}")
+    return {
+        f"partitioned by {about.partition_columns}": bool(about.partition_columns),
+        f"column mapping: {mapping}": mapping != "none",
+        f"features of its own: {sorted(features)}": bool(features - HARMLESS),
+    }
 
 
 def has_feed(table: DeltaTable) -> bool:
@@ -58,15 +61,19 @@ def takes_writes(table: DeltaTable) -> bool:
 
 
 def arrow_schema(schema: StructType, names: Sequence[str]) -> pa.Schema:
-    """Arrow's types of the columns. Raises LocalUnsupportedError if only Spark can read one, such as a padded text, or
+    """Arrow's types of the columns. Raises NotHereError if only Spark can read one, such as a padded text, or
     there is no such column."""
-    if absent := [name for name in names if name not in schema.names]:
-        raise LocalUnsupportedError(f"no column {absent[0]}")
-    fields = [schema[name] for name in names]
-    if any(field.metadata.keys() - {"comment"} for field in fields):
-        raise LocalUnsupportedError("a column with more to it than its type")
+    fields = [schema[name] for name in names if name in schema.names]
     types = pa.schema(list(to_arrow_schema(StructType(fields), timezone="UTC")))
-    for kind in types.types:
-        if pa.types.is_nested(kind) and not (pa.types.is_list(kind) and pa.types.is_string(kind.value_type)):
-            raise LocalUnsupportedError(f"a column of {kind}")
+    refuse({f"no column {name}": name not in schema.names for name in names})
+    refuse({f"a column with more to it than its type: {field.name}": _has_more(field) for field in fields})
+    refuse({f"a column of {kind}": pa.types.is_nested(kind) and not _is_texts(kind) for kind in types.types})
     return types
+
+
+def _has_more(field: StructField) -> bool:
+    return bool(field.metadata.keys() - {"comment"})
+
+
+def _is_texts(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) and pa.types.is_string(kind.value_type))

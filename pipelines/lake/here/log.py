@@ -1,6 +1,6 @@
 """The log of a Delta table on this machine's disk, read in this process: what its commits say of themselves.
 
-Only what has but one reading is read so; for all else `LocalUnsupportedError` says why, and the caller asks Spark.
+Only what has but one reading is read so; all else is an error, and Spark is asked (`pipelines.lake.road`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import pyarrow as pa
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
+from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.log_cache import COMMIT, TABLES, Stamp, cache_by_commit, newest_commit, stamp
+from trendlake.pipelines.lake.commit import Commit, commit_of
+from trendlake.pipelines.lake.log_cache import COMMIT, TABLES, Stamp, cache_by_commit, newest_commit, stamp
+from trendlake.pipelines.lake.road import refuse, refuse_more
 from trendlake.pipelines.lake.warehouse import on_disk
 
 Action = dict[str, Any]
@@ -31,22 +31,12 @@ PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
 """Of other paths some of delta-rs's answers are wrong."""
 
 
-@contextmanager
-def local_errors() -> Iterator[None]:
-    """Turns what delta-rs, Arrow (also of a text that is not UTF-8) and the disk raise into LocalUnsupportedError, and
-    a file that is otherwise written. A mistake of ours (KeyError, TypeError) is none of theirs, and goes on."""
-    try:
-        yield
-    except (DeltaError, pa.ArrowException, UnicodeDecodeError, OSError, OtherwiseWrittenError) as error:
-        raise LocalUnsupportedError(f"{type(error).__name__}: {error}") from error
-
-
 def folder_on_disk(spark: SparkSession, path: str) -> Path:
-    """The folder of the table at `path`, on this machine's disk. Raises LocalUnsupportedError."""
+    """The folder of the table at `path`. Raises NotHereError unless there is one, on this machine's disk."""
     folder = on_disk(spark, path)
-    if folder is None or not PLAIN_PATH.fullmatch(str(folder)) or not (folder / "_delta_log").is_dir():
-        raise LocalUnsupportedError(f"no table on disk at {path}")
-    return folder
+    there = folder is not None and PLAIN_PATH.fullmatch(str(folder)) and (folder / "_delta_log").is_dir()
+    refuse({f"no table on disk at {path}": not there})
+    return Path(folder or "")
 
 
 @dataclass
@@ -61,9 +51,8 @@ class _View:
 @contextmanager
 def opened(folder: Path, version: int | None = None) -> Iterator[DeltaTable]:
     """delta-rs's view of the table at a version, the newest one where it is None: for this thread alone meanwhile, and
-    not to be changed. Raises LocalUnsupportedError where it has many files: to say which they are would take long."""
-    if _files_in_checkpoint(folder / "_delta_log" / "_last_checkpoint") > limits.FILES:
-        raise LocalUnsupportedError("many files")
+    not to be changed. Raises NotHereError where it has many files: to say which they are would take long."""
+    refuse_more(_files_in_checkpoint(folder / "_delta_log" / "_last_checkpoint"), limits.FILES, "files")
     if version is None or version == newest_commit(f"{folder}/_delta_log"):
         with newest_view(folder) as table:
             if version is None or table.version() == version:
@@ -75,23 +64,20 @@ def opened(folder: Path, version: int | None = None) -> Iterator[DeltaTable]:
 
 
 def _files_in_checkpoint(last: Path) -> int:
-    """As `_last_checkpoint` says it; 0 where it does not. Raises LocalUnsupportedError for one that is not whole."""
+    """As `_last_checkpoint` says it; 0 where it does not. Raises as `_parsed`."""
     if not last.exists():
         return 0
     files = _parsed(last.read_bytes(), last).get("numOfAddFiles") or 0
     if not isinstance(files, int):
-        raise LocalUnsupportedError(f"{last} says no number of files")
+        raise OtherwiseWrittenError(f"{last} says no number of files")
     return files
 
 
 def _parsed(line: bytes, file: Path) -> Action:
-    """A JSON object of a file of the log. Raises LocalUnsupportedError for one that is not whole."""
-    try:
-        parsed = json.loads(line)
-    except ValueError as error:
-        raise LocalUnsupportedError(f"{file} is not whole: {error}") from error
+    """A JSON object of a file of the log. Raises JSONDecodeError or OtherwiseWrittenError for one that is not whole."""
+    parsed = json.loads(line)
     if not isinstance(parsed, dict):
-        raise LocalUnsupportedError(f"{file} holds no JSON object")
+        raise OtherwiseWrittenError(f"{file} holds no JSON object")
     return parsed
 
 
@@ -132,7 +118,7 @@ def _older_view(folder: Path, version: int | None) -> DeltaTable:
 @cache_by_commit
 def checksum(folder: Path, version: int | None) -> Action:
     """The contents of the checksum of a version (`VERSION.crc`); empty where there is none, or it is half a file, which
-    delta-rs ignores too. Raises LocalUnsupportedError for one that another commit has left: delta-rs takes the columns
+    delta-rs ignores too. Raises OtherwiseWrittenError for one that another commit has left: delta-rs takes the columns
     and the id of a table from it, and only Spark compares it with the log."""
     try:
         about = json.loads((folder / "_delta_log" / f"{version:020d}.crc").read_text())
@@ -142,7 +128,7 @@ def checksum(folder: Path, version: int | None) -> Action:
         return {}
     own = about.get("txnId")
     if own is not None and own != commit_info(folder, version).get("txnId", own):
-        raise LocalUnsupportedError(f"the checksum of version {version} is another commit's")
+        raise OtherwiseWrittenError(f"the checksum of version {version} is another commit's")
     return {name: about.get(name) for name in ("numFiles", "tableSizeBytes")}
 
 
@@ -152,25 +138,30 @@ def commit_info(folder: Path, version: int) -> Action:
 
 
 def logged_versions(folder: Path) -> list[int]:
-    """The versions whose commits the log has, the newest first. Raises LocalUnsupportedError where there is none."""
+    """The versions whose commits the log has, the newest first. Raises OtherwiseWrittenError where there is none."""
     names = os.listdir(folder / "_delta_log")
     versions = sorted((int(name[:20]) for name in names if len(name) == 25 and COMMIT.fullmatch(name)), reverse=True)
     if not versions:
-        raise LocalUnsupportedError(f"no commit in the log of {folder}")
+        raise OtherwiseWrittenError(f"no commit in the log of {folder}")
     return versions
 
 
 def transaction_in_log(spark: SparkSession, path: str, application: str, number: int, limit: int) -> bool:
-    """Whether one of the `limit` newest commits is of the transaction `application`, with at least this number. Raises
-    LocalUnsupportedError."""
+    """Whether one of the `limit` newest commits is of the transaction `application`, with at least this number."""
     folder = folder_on_disk(spark, path)
-    with local_errors():
-        versions = logged_versions(folder)
-        transactions = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
-        return any(item["appId"] == application and item["version"] >= number for item in transactions)
+    versions = logged_versions(folder)
+    transactions = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
+    return any(item["appId"] == application and item["version"] >= number for item in transactions)
 
 
 def commit_actions(folder: Path, version: int) -> list[Action]:
-    """Raises LocalUnsupportedError."""
+    """The actions of a commit, in its order. Raises OSError, and as `_parsed`."""
     file = folder / "_delta_log" / f"{version:020d}.json"
     return [_parsed(line, file) for line in file.read_bytes().splitlines()]
+
+
+@partial(cache_by_commit, versions=10_000)
+def commit_in_log(folder: Path, version: int | None) -> Commit:
+    """The facts that the log in `folder` has of a version."""
+    assert version is not None
+    return commit_of(version, commit_info(folder, version))

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,14 +20,15 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here import row_groups
-from trendlake.pipelines.lake.here.form import PLAIN_FILE, arrow_schema, has_feed, refuse_other_forms, takes_writes
-from trendlake.pipelines.lake.here.log import Action, checksum, commit_actions, folder_on_disk, local_errors, opened
-from trendlake.pipelines.lake.here.log_cache import cache_by_commit
+from trendlake.pipelines.lake.here.form import PLAIN_FILE, arrow_schema, has_feed, other_forms, takes_writes
+from trendlake.pipelines.lake.here.log import Action, checksum, commit_actions, folder_on_disk, opened
 from trendlake.pipelines.lake.here.parquet_scan import BATCH_ROWS, plain_batches
 from trendlake.pipelines.lake.here.row_groups import all_groups, at_most, shares_of
+from trendlake.pipelines.lake.log_cache import cache_by_commit
+from trendlake.pipelines.lake.road import refuse, refuse_more
 
 Slices = Sequence[tuple[int, int]]
 """Half-open, microseconds."""
@@ -57,6 +58,13 @@ class TableHere:
     actions: pa.Table = field(compare=False, repr=False)
     """The log's information about each of `files`, as delta-rs's `get_add_actions`."""
 
+    @cached_property
+    def counted(self) -> int:
+        """`row_count`, or as the files themselves say it."""
+        if self.row_count is not None:
+            return self.row_count
+        return sum(group.rows for name in self.files for group in row_groups.times(self.folder / name, ""))
+
     @property
     def sizes(self) -> dict[str, int]:
         """Bytes of each of `files`."""
@@ -65,40 +73,30 @@ class TableHere:
         return {name: int(size_of[name] or 0) for name in self.files}
 
     def refuse_large(self) -> None:
-        """Raises LocalUnsupportedError where the files are too large to be read here, however few their rows."""
-        if (
-            "size_bytes" not in self.actions.column_names
-            or (pc.sum(self.actions["size_bytes"]).as_py() or 0) > limits.DOCUMENT_BYTES
-        ):
-            raise LocalUnsupportedError(f"files of more than {limits.DOCUMENT_BYTES >> 20} MB")
+        """Raises NotHereError where the files are too large to be read here, however few their rows."""
+        refuse_more(sum(self.sizes.values()), limits.DOCUMENT_BYTES, "bytes")
 
     def refuse_large_search(self, time: str, slices: Slices) -> None:
-        """Raises LocalUnsupportedError where the row groups that may have rows in `slices` are too large to be looked
+        """Raises NotHereError where the row groups that may have rows in `slices` are too large to be looked
         through."""
-        with local_errors():
-            size = 0
-            for name in self.files:
-                path = self.folder / name
-                groups = row_groups.times(path, time)
-                size += sum(groups[at].size for at in row_groups.near(time, slices)(path))
-                if size > limits.SEARCHED_BYTES:
-                    raise LocalUnsupportedError(
-                        f"documents of more than {limits.SEARCHED_BYTES >> 20} MB to be searched"
-                    )
+        size = 0
+        for name in self.files:
+            path = self.folder / name
+            groups = row_groups.times(path, time)
+            size += sum(groups[at].size for at in row_groups.near(time, slices)(path))
+            refuse_more(size, limits.SEARCHED_BYTES, "bytes to be searched")
 
     def refuse_large_feed(self, after: int) -> None:
-        """Raises LocalUnsupportedError where the files that tell what the versions `after` + 1 to this one have changed
+        """Raises NotHereError where the files that tell what the versions `after` + 1 to this one have changed
         are too large to be read here."""
-        with local_errors():
-            paths = (path for version in range(after + 1, self.version + 1) for path, _ in self._changed(version))
-            if sum(Path(path).stat().st_size for path in paths) > limits.FEED_BYTES:
-                raise LocalUnsupportedError(f"changes of more than {limits.FEED_BYTES >> 20} MB")
+        paths = (path for version in range(after + 1, self.version + 1) for path, _ in self._changed(version))
+        refuse_more(sum(Path(path).stat().st_size for path in paths), limits.FEED_BYTES, "bytes of changes")
 
     def rows(
         self, names: Sequence[str], time: str, slices: Slices, most: int, only: Condition | None = None
     ) -> pa.Table:
         """Columns `names` of the rows whose `time` is in one of `slices`, in the order of `files` and of the rows
-        there; with `only` those of them for which it is true. Raises LocalUnsupportedError where they are more than
+        there; with `only` those of them for which it is true. Raises NotHereError where they are more than
         `most`."""
         asked = list(dict.fromkeys((*names, time)))
 
@@ -124,7 +122,7 @@ class TableHere:
 
     def batches(self, names: Sequence[str], time: str = "", slices: Slices = ()) -> Iterator[pa.RecordBatch]:
         """Columns `names` of all rows, or of those that `rows` has, however many they are: one batch after another,
-        the first without rows. Raises LocalUnsupportedError, also after some of them."""
+        the first without rows. Raises NotHereError, also after some of them."""
         if not time:
             return self._batches(names, None, None)
         asked = list(dict.fromkeys((*names, time)))
@@ -142,27 +140,23 @@ class TableHere:
         condition: Callable[[pa.RecordBatch], pa.Array] | None,
         choose: row_groups.Chooser | None,
     ) -> Iterator[pa.RecordBatch]:
-        with local_errors():
-            schema = arrow_schema(self.schema, names)
-            yield pa.RecordBatch.from_pylist([], schema)
-            for name in self.files:
-                path = self.folder / name
-                groups = None if choose is None else choose(path)
-                wanted = all_groups if groups is None else (lambda _, groups=groups: groups)
-                for batch in plain_batches(str(path), schema, wanted, threads=True, rows=STREAMED_ROWS):
-                    yield batch.filter(condition(batch)) if condition else batch
+        schema = arrow_schema(self.schema, names)
+        yield pa.RecordBatch.from_pylist([], schema)
+        for name in self.files:
+            path = self.folder / name
+            groups = None if choose is None else choose(path)
+            wanted = all_groups if groups is None else (lambda _, groups=groups: groups)
+            for batch in plain_batches(str(path), schema, wanted, threads=True, rows=STREAMED_ROWS):
+                yield batch.filter(condition(batch)) if condition else batch
 
     def extent(self, time: str) -> tuple[int, int | None, int | None]:
         """Of all rows: how many they are, and the first and the last `time`, microseconds; None where no row has one.
-        Only row groups that do not say it are read. Raises LocalUnsupportedError."""
-        if self.row_count is None:
-            raise LocalUnsupportedError("files whose rows are not counted")
-        with local_errors():
-            groups = [group for name in self.files for group in row_groups.times(self.folder / name, time)]
-            ends = [end for group in groups for end in (group.low, group.high) if end is not None]
-            others = self._scan([time], None, limits.READ, row_groups.unbounded(time)).column(0).cast(pa.int64())
-            bounds = pc.min_max(pa.chunked_array([*others.chunks, pa.array(ends, pa.int64())])).as_py()
-            return self.row_count, bounds["min"], bounds["max"]
+        Only row groups that do not say it are read. Raises NotHereError."""
+        groups = [group for name in self.files for group in row_groups.times(self.folder / name, time)]
+        ends = [end for group in groups for end in (group.low, group.high) if end is not None]
+        others = self._scan([time], None, limits.READ, row_groups.unbounded(time)).column(0).cast(pa.int64())
+        bounds = pc.min_max(pa.chunked_array([*others.chunks, pa.array(ends, pa.int64())])).as_py()
+        return sum(group.rows for group in groups), bounds["min"], bounds["max"]
 
     def near(self, name: str, value: str) -> TableHere:
         """The same, with those files only that may hold rows whose text column `name` is `value`. The log's bounds may
@@ -185,10 +179,9 @@ class TableHere:
 
     def near_time(self, time: str, slices: Slices) -> TableHere:
         """The same, with those files only that may hold rows whose `time` is in one of `slices`, by the statistics of
-        each file. Raises LocalUnsupportedError."""
-        with local_errors():
-            choose = row_groups.near(time, slices)
-            return self.part([name for name in self.files if choose(self.folder / name)])
+        each file. Raises NotHereError."""
+        choose = row_groups.near(time, slices)
+        return self.part([name for name in self.files if choose(self.folder / name)])
 
     def all_have(self, name: str) -> bool:
         """Whether the log says that no row has NULL in the column `name`."""
@@ -200,13 +193,12 @@ class TableHere:
 
     def none(self) -> pa.Table:
         """No rows, of all columns."""
-        with local_errors():
-            return arrow_schema(self.schema, self.schema.names).empty_table()
+        return arrow_schema(self.schema, self.schema.names).empty_table()
 
     def last_transaction(self, application: str) -> int:
         """The newest number that a commit of `application` bears (Delta's protocol, "Transaction Identifiers"), -1
-        where none does. Raises LocalUnsupportedError."""
-        with local_errors(), opened(self.folder, self.version) as table:
+        where none does. Raises NotHereError."""
+        with opened(self.folder, self.version) as table:
             number = table.transaction_version(application)
             return -1 if number is None else number
 
@@ -222,33 +214,32 @@ class TableHere:
         choose: row_groups.Chooser | None = None,
         at_once: int = BATCH_ROWS,
     ) -> pa.Table:
-        with local_errors():
-            schema = arrow_schema(self.schema, names)
-            chosen = {name: choose(self.folder / name) for name in self.files} if choose else {}
-            files = [name for name in self.files if chosen.get(name, True)]
+        schema = arrow_schema(self.schema, names)
+        chosen = {name: choose(self.folder / name) for name in self.files} if choose else {}
+        files = [name for name in self.files if chosen.get(name, True)]
 
-            def read(name: str, groups: Sequence[int] | None) -> Iterator[pa.RecordBatch]:
-                path = f"{self.folder}/{name}"
-                wanted = all_groups if groups is None else (lambda _: groups)
-                for batch in plain_batches(path, schema, wanted, threads=True, rows=at_once):
-                    yield batch.filter(condition(batch)) if condition else batch
+        def read(name: str, groups: Sequence[int] | None) -> Iterator[pa.RecordBatch]:
+            path = f"{self.folder}/{name}"
+            wanted = all_groups if groups is None else (lambda _: groups)
+            for batch in plain_batches(path, schema, wanted, threads=True, rows=at_once):
+                yield batch.filter(condition(batch)) if condition else batch
 
-            shares = [(name, share) for name in files for share in shares_of(chosen.get(name))]
-            if condition is None or len(shares) < 2:
-                batches = (batch for name in files for batch in read(name, chosen.get(name)))
+        shares = [(name, share) for name in files for share in shares_of(chosen.get(name))]
+        if condition is None or len(shares) < 2:
+            batches = (batch for name in files for batch in read(name, chosen.get(name)))
+            return pa.Table.from_batches(at_most(batches, most), schema)
+        with ThreadPoolExecutor(pa.cpu_count()) as pool:  # Arrow reads a file of one large column on one core
+            parts = [pool.submit(lambda share=share: list(read(*share))) for share in shares]  # type: ignore[misc]
+            try:
+                batches = (batch for part in parts for batch in part.result())
                 return pa.Table.from_batches(at_most(batches, most), schema)
-            with ThreadPoolExecutor(pa.cpu_count()) as pool:  # Arrow reads a file of one large column on one core
-                parts = [pool.submit(lambda share=share: list(read(*share))) for share in shares]  # type: ignore[misc]
-                try:
-                    batches = (batch for part in parts for batch in part.result())
-                    return pa.Table.from_batches(at_most(batches, most), schema)
-                finally:
-                    for part in parts:
-                        part.cancel()
+            finally:
+                for part in parts:
+                    part.cancel()
 
     def feed(self, names: Sequence[str], after: int, most: int) -> pa.Table:
         """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises
-        LocalUnsupportedError if the log does not say, or the rows are more than `most`."""
+        NotHereError if the log does not say, or the rows are more than `most`."""
         return pa.concat_tables([changes for _, changes in self.feed_by_version(names, after, most)])
 
     def feed_by_version(self, names: Sequence[str], after: int, most: int) -> list[tuple[int, pa.Table]]:
@@ -256,41 +247,38 @@ class TableHere:
 
         Delta's protocol, "Add CDC File": a commit with such files has its changes there, any other in the files that it
         adds and removes."""
-        with local_errors():
-            with opened(self.folder, after) as table:
-                fed = has_feed(table)
-            if not fed:
-                raise LocalUnsupportedError(f"the change feed was off in version {after}")
-            schema = arrow_schema(self.schema, names).append(pa.field(CHANGE, pa.string()))
-            versions = range(after + 1, self.version + 1)
-            parts = {version: list(self._changed(version)) for version in versions}
-            if (files := sum(map(len, parts.values()))) > limits.FILES:
-                raise LocalUnsupportedError(f"changes in {files} files")
-            changes = [(after, schema.empty_table())]
-            for version in versions:
-                batches = (
-                    batch
-                    for path, word in parts[version]
-                    for batch in plain_batches(path, schema, all_groups, constant=(CHANGE, word) if word else None)
-                )
-                changes.append((version, pa.Table.from_batches(at_most(batches, most), schema)))
-                most -= changes[-1][1].num_rows
-            return changes
+        with opened(self.folder, after) as table:
+            fed = has_feed(table)
+        refuse({f"the change feed was off in version {after}": not fed})
+        schema = arrow_schema(self.schema, names).append(pa.field(CHANGE, pa.string()))
+        versions = range(after + 1, self.version + 1)
+        parts = {version: list(self._changed(version)) for version in versions}
+        refuse_more(sum(map(len, parts.values())), limits.FILES, "files of changes")
+        changes = [(after, schema.empty_table())]
+        for version in versions:
+            batches = (
+                batch
+                for path, word in parts[version]
+                for batch in plain_batches(path, schema, all_groups, constant=(CHANGE, word) if word else None)
+            )
+            changes.append((version, pa.Table.from_batches(at_most(batches, most), schema)))
+            most -= changes[-1][1].num_rows
+        return changes
 
     def _changed(self, version: int) -> Iterator[tuple[str, str | None]]:
         """The files that tell what a commit has changed, and of each the `CHANGE` of all its rows, where no column of
         its own says it."""
         actions = commit_actions(self.folder, version)
-        if any(word in action for action in actions for word in ("metaData", "protocol")):
-            raise LocalUnsupportedError(f"version {version} is another form of the table")
+        altered = any(word in action for action in actions for word in ("metaData", "protocol"))
+        refuse({f"version {version} is another form of the table": altered})
         changes: list[tuple[Action, str | None]] = [(action["cdc"], None) for action in actions if "cdc" in action]
         if not changes:
             sides = (("add", "insert"), ("remove", "delete"))
             both = ((action[side], word) for action in actions for side, word in sides if side in action)
             changes = [(item, word) for item, word in both if item["dataChange"]]
         for item, word in changes:
-            if item.get("deletionVector") or item.get("partitionValues") or not PLAIN_FILE.fullmatch(item["path"]):
-                raise LocalUnsupportedError(f"version {version}: rows that are not as they lie in a file")
+            odd = item.get("deletionVector") or item.get("partitionValues") or not PLAIN_FILE.fullmatch(item["path"])
+            refuse({f"version {version}: rows that are not as they lie in a file": bool(odd)})
             yield f"{self.folder}/{item['path']}", word
 
 
@@ -302,39 +290,43 @@ def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> pa.Arr
 
 
 def _has_one_of(values: Mapping[str, pa.Array], rows: pa.RecordBatch) -> pa.Array:
-    return reduce(pc.and_, (pc.is_in(rows.column(name), of_it) for name, of_it in values.items()))
+    return reduce(pc.and_, (pc.is_in(rows.column(name), _both_zeros(of_it)) for name, of_it in values.items()))
+
+
+def _both_zeros(values: pa.Array) -> pa.Array:
+    """Arrow looks for 0.0 and for -0.0, which are one value."""
+    if not pa.types.is_floating(values.type) or not pc.any(pc.equal(values, 0.0)).as_py():
+        return values
+    return pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
 
 
 def table_here(spark: SparkSession, path: str, version: int | None = None) -> TableHere:
     """The table at `path` at a version, the newest where none is named.
 
-    Raises LocalUnsupportedError: it is not on this machine's disk, or there is none, or its files do not hold its rows
+    Raises NotHereError: it is not on this machine's disk, or there is none, or its files do not hold its rows
     as they are (partitions, deletion vectors, column mapping and the like).
     """
     folder = folder_on_disk(spark, path)
-    with local_errors():
-        table = _described(folder, version)
-    if len(table.files) > limits.FILES:
-        raise LocalUnsupportedError(f"{len(table.files)} files")
+    table = _described(folder, version)
+    refuse_more(len(table.files), limits.FILES, "files")
     return table
 
 
 def _refuse_other_checksum(folder: Path, version: int, added: pa.Table) -> None:
-    """Raises LocalUnsupportedError where the version's checksum counts other files than its log has."""
+    """Raises OtherwiseWrittenError where the version's checksum counts other files than its log has."""
     said, sizes = checksum(folder, version), added["size_bytes"]
     there = {"numFiles": added.num_rows, "tableSizeBytes": pc.sum(sizes).as_py() or 0}
     if any(said.get(name) not in (None, number) for name, number in there.items()):
-        raise LocalUnsupportedError(f"the checksum of version {version} is not that of its files")
+        raise OtherwiseWrittenError(f"the checksum of version {version} is not that of its files")
 
 
 @cache_by_commit
 def _described(folder: Path, version: int | None) -> TableHere:
-    with local_errors(), opened(folder, version) as table:
-        refuse_other_forms(table)
+    with opened(folder, version) as table:
+        refuse(other_forms(table))
         added = pa.table(table.get_add_actions(flatten=True))
         files, counts = tuple(added["path"].to_pylist()), added["num_records"]
-        if not all(PLAIN_FILE.fullmatch(name) for name in files):
-            raise LocalUnsupportedError("files that lie elsewhere")
+        refuse({"files that lie elsewhere": not all(map(PLAIN_FILE.fullmatch, files))})
         _refuse_other_checksum(folder, int(table.version()), added)
         rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
         schema = StructType.fromJson(json.loads(table.schema().to_json()))

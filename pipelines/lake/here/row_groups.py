@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.parquet import FileMetaData, ParquetFile
 
-from trendlake.pipelines.errors import LocalUnsupportedError
-from trendlake.pipelines.lake.here.log_cache import Stamp, stamp
 from trendlake.pipelines.lake.here.parquet_scan import from_old_calendar
+from trendlake.pipelines.lake.log_cache import Stamp, stamp
+from trendlake.pipelines.lake.road import refuse
 
 COLUMNS = 65_536
 """Columns of files whose bounds are held."""
@@ -29,6 +29,7 @@ COLUMNS = 65_536
 class RowGroup(NamedTuple):
     """`size`: bytes, not compressed. `low`, `high`: the bounds of a column's values, None where they are not known."""
 
+    rows: int
     size: int
     low: Any
     high: Any
@@ -56,7 +57,7 @@ def near(column: str, slices: Iterable[tuple[int, int]]) -> Chooser:
         groups = enumerate(times(file, column))
         return [
             at
-            for at, (_, first, last) in groups
+            for at, (_, _, first, last) in groups
             if first is None or any(first < high and last >= low for low, high in wanted)
         ]
 
@@ -77,7 +78,7 @@ def within(column: str, asked: pa.Array) -> Chooser:
         groups = enumerate(values(file, column))
         return [
             at
-            for at, (_, low, high) in groups
+            for at, (_, _, low, high) in groups
             if type(low) is not type(ends["min"]) or (low <= ends["max"] and high >= ends["min"])
         ]
 
@@ -118,9 +119,9 @@ def _group(about: FileMetaData, group: int, at: int | None, *, raw: bool) -> Row
     group_about = about.row_group(group)
     statistics = None if at is None else group_about.column(at).statistics
     if statistics is None or not statistics.has_min_max:
-        return RowGroup(group_about.total_byte_size, None, None)
+        return RowGroup(group_about.num_rows, group_about.total_byte_size, None, None)
     ends = (statistics.min_raw, statistics.max_raw) if raw else (statistics.min, statistics.max)
-    return RowGroup(group_about.total_byte_size, *ends)
+    return RowGroup(group_about.num_rows, group_about.total_byte_size, *ends)
 
 
 def shares_of(groups: Sequence[int] | None) -> list[Sequence[int] | None]:
@@ -137,11 +138,10 @@ def all_groups(file: Any) -> Sequence[int]:
 
 
 def at_most(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
-    """The batches. Raises LocalUnsupportedError where they have more than `most` rows."""
+    """The batches. Raises NotHereError where they have more than `most` rows."""
     batches_read, rows = [], 0
     for batch in batches:
         rows += batch.num_rows
-        if rows > most:
-            raise LocalUnsupportedError(f"more than {most} rows")
+        refuse({f"more than {most:,} rows": rows > most})  # how many there are in all is not known
         batches_read.append(batch)
     return batches_read

@@ -40,12 +40,13 @@ from trendlake.cep_core.events.arrays import repeated
 from trendlake.cep_core.events.codes import group_codes
 from trendlake.cep_core.events.names import same_name
 from trendlake.cep_core.events.normalise import canonical
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.commits import EPOCH, Commit, commit_in_log
-from trendlake.pipelines.lake.here.log import commit_actions, commit_info, folder_on_disk, local_errors, newest_view
+from trendlake.pipelines.lake.commit import EPOCH, Commit
+from trendlake.pipelines.lake.here.log import commit_actions, commit_in_log, commit_info, folder_on_disk, newest_view
 from trendlake.pipelines.lake.here.read import TableHere
+from trendlake.pipelines.lake.road import refuse, refuse_more, tried
 from trendlake.pipelines.lake.warehouse import OvertakenError
+from trendlake.pipelines.storage_errors import storage_error
 
 ROOM = 1 << 16
 """Bytes that a disk must have left: a file of a few rows takes some 10,000, its commit 1,000."""
@@ -90,8 +91,7 @@ class Changes:
 
 def append(table: TableHere, rows: pa.Table, note: str | None, line: Line | None = None) -> Commit:
     """Adds `rows`, in the columns of `table`, in one commit, also where there are none. Raises as `change`."""
-    if not table.writable:
-        raise LocalUnsupportedError("a table that asks more of who writes it")
+    refuse({"a table that asks more of who writes it": not table.writable})
     refuse_full_disk(table.folder, rows.nbytes)
     how = _writer(rows)
 
@@ -107,23 +107,21 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
     """Makes `changes` in one commit, which the change feed reports. `near`: of columns of times the first and the last
     (microseconds) that rows which are looked for have; other files are not read.
 
-    Raises OvertakenError where `table` is not the newest version, or the line's number is reached; OSError where the
-    disk has no room; LocalUnsupportedError, before there is a commit, for all else that delta-rs does not do."""
+    Raises OvertakenError where `table` is not the newest version, or the line's number is reached; as
+    `refuse_full_disk`; NotHereError, before there is a commit, for all else that delta-rs does not do."""
     if not changes.matched.num_rows:
         return append(table, changes.new, note, line)
-    if not table.writable:
-        raise LocalUnsupportedError("a table that asks more of who writes it")
+    refuse({"a table that asks more of who writes it": not table.writable})
     looked_for = changes.matched
     plain = [canonical(column) for column in looked_for.columns if not pa.types.is_nested(column.type)]
     codes = group_codes(plain, looked_for.num_rows)
-    if len(np.unique(codes)) < looked_for.num_rows:
-        raise LocalUnsupportedError("equal rows among those that change")  # which of them would be of no account
+    # which of them would be of no account
+    refuse({"equal rows among those that change": len(np.unique(codes)) < looked_for.num_rows})
     looked_in = table
     for name, (first, last) in near.items():
         looked_in = looked_in.near_time(name, [(first, min(last, 2**63 - 2) + 1)])
     size = sum(looked_in.sizes.values())
-    if size > limits.REWRITTEN_BYTES:
-        raise LocalUnsupportedError(f"files of more than {limits.REWRITTEN_BYTES >> 20} MB to be written again")
+    refuse_more(size, limits.REWRITTEN_BYTES, "bytes of files to be written again")
     refuse_full_disk(table.folder, changes.after.nbytes + size)
     names = {name: f"c{at}" for at, name in enumerate(table.schema.names)}
     source = _merge_source(changes, names)
@@ -155,8 +153,7 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
 
 def put_together(table: TableHere, files: Sequence[str], rows: pa.Table, note: str, line: Line) -> Commit:
     """One file with `rows` in place of the `files` that hold them: no row changes. Raises as `change`."""
-    if not table.writable:
-        raise LocalUnsupportedError("a table that asks more of who writes it")
+    refuse({"a table that asks more of who writes it": not table.writable})
     refuse_full_disk(table.folder, rows.nbytes)
     now = _milliseconds()
     added = _file_of(table.folder, rows, now)
@@ -176,11 +173,11 @@ def put_together(table: TableHere, files: Sequence[str], rows: pa.Table, note: s
 
 def append_any(spark: SparkSession, path: str, rows: pa.Table) -> int:
     """Appends `rows` to the table at `path`, whoever else does so too, in a commit of their own, columns that it lacks
-    as well; its version. Raises OSError where the disk has no room, and LocalUnsupportedError: unless that is because
-    there is no such table, the commit may have been made."""
+    as well; its version. Raises as `refuse_full_disk`. Unless the error is that there is no such table, the commit may
+    have been made."""
     folder = folder_on_disk(spark, path)
     refuse_full_disk(folder)
-    with local_errors(), newest_view(folder) as table:
+    with newest_view(folder) as table:
         write_deltalake(table, rows, mode="append", schema_mode="merge", post_commithook_properties=HOOKS)
         return int(table.version())
 
@@ -188,11 +185,14 @@ def append_any(spark: SparkSession, path: str, rows: pa.Table) -> int:
 def compact(spark: SparkSession, path: str) -> None:
     """Makes one file of the small ones of the table at `path`: the rows stay what they are, and so do older versions.
     Where that cannot be done in this process, or another one is at it, they stay."""
-    with suppress(LocalUnsupportedError):
+
+    def here() -> None:
         folder = folder_on_disk(spark, path)
-        with local_errors(), compacting_alone(folder, wait=False) as alone:
+        with compacting_alone(folder, wait=False) as alone:
             if alone:
                 DeltaTable(folder).optimize.compact(post_commithook_properties=HOOKS)
+
+    tried(here)
 
 
 def _commit(
@@ -202,7 +202,7 @@ def _commit(
     transactions = None if line is None else [Transaction(line.application, line.number, _milliseconds())]
     metadata = None if note is None else {"userMetadata": note}
     about = CommitProperties(metadata, max_commit_retries=0, app_transactions=transactions)
-    with local_errors(), newest_view(table.folder) as view:
+    with newest_view(table.folder) as view:
         reached = None if line is None else view.transaction_version(line.application)
         if view.version() != table.version or (line is not None and reached is not None and reached >= line.number):
             raise OvertakenError
@@ -290,13 +290,15 @@ def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def refuse_full_disk(folder: Path, more: int = 0) -> None:
-    """Raises OSError where delta-rs, which is to write `more` bytes, would write half a file and end its own thread
-    with a stack trace."""
-    about = os.statvfs(folder)
+    """Raises NotWritableError or DiskFullError where delta-rs, which is to write `more` bytes, would write half a file
+    and end its own thread with a stack trace."""
+    about, fault = os.statvfs(folder), None
     if about.f_flag & os.ST_RDONLY:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
-    if about.f_blocks and about.f_bavail * about.f_frsize < ROOM + more:  # some file systems count no blocks
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        fault = errno.EROFS
+    elif about.f_blocks and about.f_bavail * about.f_frsize < ROOM + more:  # some file systems count no blocks
+        fault = errno.ENOSPC
+    if fault is not None:
+        raise storage_error(OSError(fault, os.strerror(fault), str(folder))) or AssertionError(fault)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def plan(pattern: str, select: str = "skip_till_next_match") -> AnyPlan:
     ],
 )
 def test_plans_keep_the_hash_of_version_1(pattern: str, older: str) -> None:
-    """Stored results name it. What may follow a position needs no place in the hash where the automaton says it."""
+    """Table results name it. What may follow a position needs no place in the hash where the automaton says it."""
     assert plan(pattern).hash == older
 
 

@@ -26,6 +26,7 @@ from trendlake.pipelines.results.computation import computed
 from trendlake.pipelines.results.source_events import read_events
 from trendlake.pipelines.results.staging import read_staged
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.check_source import check_source
 from trendlake.pipelines.steps.compute import compute
 
@@ -63,8 +64,8 @@ def rows_of(table: pa.Table) -> list[tuple[object, ...]]:
     return sorted((tuple(row.values()) for row in table.to_pylist()), key=str)
 
 
-def checked(run: Run) -> dict[str, object]:
-    return dict(run.need("check_source"))
+def checked(run: Run) -> Record:
+    return run.need("check_source")
 
 
 def test_any_cut_gives_the_same_rows(run: Run) -> None:

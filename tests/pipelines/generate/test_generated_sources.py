@@ -19,6 +19,7 @@ from trendlake.pipelines.ingest.deliver import feeds, ingest
 from trendlake.pipelines.results.computation import computed
 from trendlake.pipelines.results.source_events import read_events
 from trendlake.pipelines.runs.record import find
+from trendlake.pipelines.runs.stage import Record
 
 
 @pytest.mark.spark
@@ -37,7 +38,7 @@ def test_an_example_over_its_stream(lake: Lake) -> None:
     assert all_steps(run).rows_inserted
     checked = find(lake.spark, lake.warehouse, run.name, "r1", "check_source")
     assert checked is not None
-    assert checked["rows_quarantined"] == 0
+    assert checked.rows_quarantined == 0
     expected = run_plan(run.plan, stream.table(), run.windows).to_pylist()
     assert len(expected) > 100
     keys = [*run.plan.group_by, "window_start"]
@@ -70,7 +71,7 @@ def test_examples_of_other_kinds(lake: Lake, name: str) -> None:
     ingest(lake.spark, lake.warehouse, contract, deliveries(stream.table()), feed=stream.feed, run_id="generate")
     for example in examples:
         run = lake.run(ROOT / "examples" / f"{example}.yaml", "2026-01-05", "2026-01-07", "r1")
-        good = read_events(run, {"source_version": 1, "checks": []})
+        good = read_events(run, Record("r", None, "check_source", source_version=1))
         actual = computed(run, good, Cut(run.windows, 1, 3)).toArrow().to_pylist()
         expected = run_plan(run.plan, stream.table()).to_pylist()
         assert expected, example

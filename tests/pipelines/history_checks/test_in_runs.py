@@ -65,7 +65,7 @@ def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Lake) -> None:
     """Which groups, in which windows, beside what; windows of the run are history for its later ones."""
     first = four_days(lake)
     fourth = "window_start 2013-03-04 00:00:00"
-    assert verdicts(first.need("check_results")["checks"]) == [
+    assert verdicts(first.need("check_results").checks) == [
         (
             False,
             f"2 of 6 groups in windows break it: carrier=AA, {fourth}: 31, usually 3; "
@@ -120,7 +120,7 @@ def test_a_revision_tells_what_it_breaks(lake: Lake) -> None:
     for step in ("check_source", "compute", "check_results"):
         STEPS[step](edited)
     assert edited.plan.hash != first.plan.hash
-    assert verdicts(edited.need("check_results")["checks"])[0] == (
+    assert verdicts(edited.need("check_results").checks)[0] == (
         None,
         f"not judged; 1 of 1 {FEW.format(2).replace('windows', 'window', 1)}",
     )
@@ -214,7 +214,7 @@ def test_runs_of_other_kinds(spark: SparkSession, tmp_path: Path, kind: str) -> 
     all_steps(lake.run(0, 1, "first"))
     second = lake.run(1, 2, "second")
     all_steps(second)
-    checks = second.need("check_results")["checks"]
+    checks = second.need("check_results").checks
     said = [(item.success, item.observed) for item in checks if item.name.endswith("of_last_3")]
     if kind == "matches":
         assert said == [

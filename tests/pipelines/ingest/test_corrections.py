@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 
 from tests.random.floats import NANS
 from tests.support.reading import changes, stored
+from tests.support.roads import only_spark
 from trendlake.pipelines.contracts.contract import Contract, load_contract
-from trendlake.pipelines.errors import DeliveryError, LocalUnsupportedError, NotOursError, ProjectError
+from trendlake.pipelines.errors import DeliveryError, NotOursError, ProjectError
 from trendlake.pipelines.ingest import existing_rows
 from trendlake.pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 from trendlake.pipelines.ingest.deliver import Taken, ingest
@@ -183,15 +184,11 @@ def test_a_lower_sequence_is_older(source: Sales, spark: SparkSession, tmp_path:
     assert ordered.rows() == Counter([("a", 3, 6.0)])
 
 
-def test_spark_finds_the_same_rows(source: Sales, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_finds_the_same_rows(source: Sales) -> None:
     """Where the table is not on this machine's disk."""
-
-    def elsewhere(*_: Any) -> Any:
-        raise LocalUnsupportedError("elsewhere")
-
     source.bring(("a", 1, 5.0), ("b", 2, 6.0), (None, 3, 1.0))
-    monkeypatch.setattr(existing_rows, "table_here", elsewhere)
-    taken = source.bring(("a", 1, 5.0), ("b", 3, 6.0), (None, 3, 1.0), ("c", 4, 1.0))
+    with only_spark():
+        taken = source.bring(("a", 1, 5.0), ("b", 3, 6.0), (None, 3, 1.0), ("c", 4, 1.0))
     assert (taken.new, taken.replaced, taken.there) == (1, 1, 2)
     assert source.rows() == Counter([("a", 1, 5.0), ("b", 3, 6.0), (None, 3, 1.0), ("c", 4, 1.0)])
 
@@ -199,12 +196,7 @@ def test_spark_finds_the_same_rows(source: Sales, monkeypatch: pytest.MonkeyPatc
 def test_a_table_on_this_disk_is_read_without_spark(source: Sales, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lookup of keys is a scan of one column in this process."""
 
-    def by_spark(*given: Any) -> Any:
-        assert not given[3].num_rows
-        return read(*given)
-
-    read = existing_rows._read
-    monkeypatch.setattr(existing_rows, "_read", by_spark)
+    monkeypatch.setattr(existing_rows, "_by_spark", None)
     source.bring(("a", 1, 5.0), ("b", 2, 6.0))
     taken = source.bring(("a", 1, 5.5), ("c", 4, 1.0))
     assert (taken.new, taken.replaced) == (1, 1)

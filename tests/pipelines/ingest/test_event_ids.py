@@ -83,7 +83,7 @@ def text_bars(text: str) -> int:
 
 
 def test_the_form_of_each_type() -> None:
-    """Stored in tables: these texts stay what they are."""
+    """Table in tables: these texts stay what they are."""
     columns = [
         pa.array(["A"]),
         pa.array([-7], pa.int64()),

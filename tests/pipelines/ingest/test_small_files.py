@@ -18,7 +18,8 @@ from tests.support.reading import stored
 from trendlake.pipelines.ingest import small_files
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.small_files import put_together
-from trendlake.pipelines.lake.commits import Commit, known_commits
+from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.lake.commits import known_commits
 from trendlake.pipelines.lake.here import write
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.warehouse import latest_version, read_at

@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from tests.conftest import DRAWS, PART
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.contracts.document_paths import DocumentPaths
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.ingest import delete, deliver
 from trendlake.pipelines.ingest.delete import Selection, delete_rows
 from trendlake.pipelines.ingest.deliver import Taken, ingest
@@ -26,6 +25,7 @@ from trendlake.pipelines.ingest.write import here as write_here
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.log import commit_actions
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import NotHereError
 from trendlake.pipelines.lake.warehouse import OvertakenError, Warehouse, latest_version
 
 pytestmark = pytest.mark.spark
@@ -204,7 +204,7 @@ def rows_of(rows: list[tuple[str, int, float]]) -> pa.Table:
     return pa.Table.from_pylist(whole, pa.schema([(name, kind) for name, (_, kind) in TYPES.items()]))
 
 
-@pytest.mark.parametrize(("limit", "why"), [("DELIVERED", "more than 0 rows"), ("REWRITTEN_BYTES", "written again")])
+@pytest.mark.parametrize(("limit", "why"), [("DELIVERED", "more than 0"), ("REWRITTEN_BYTES", "written again")])
 def test_large_files_are_left_to_spark(
     spark: SparkSession, tmp_path: Path, limit: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,7 +216,7 @@ def test_large_files_are_left_to_spark(
     monkeypatch.setattr(limits, limit, 0)
     target = write_here.Target(spark, "note", source.path, before, source.contract)
     row = rows_of([("e2", 2, 5.0)])
-    with pytest.raises(LocalUnsupportedError, match=why):
+    with pytest.raises(NotHereError, match=why):
         write_here.merge_here(target, row.select(["id"]), row, row.slice(0, 0))
     assert source.version == before
     assert source.bring(row, "correction")[0].replaced == 1
@@ -230,7 +230,7 @@ def test_documents_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> Non
     contract = replace(source.contract, documents=DocumentPaths())
     target = write_here.Target(spark, "note", source.path, source.version, contract)
     for change in changes_of(target)[1:]:
-        with pytest.raises(LocalUnsupportedError, match="documents"):
+        with pytest.raises(NotHereError, match="documents"):
             change()
     assert target.table(anew=False).row_count == 1
 

@@ -12,8 +12,9 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.errors import LocalUnsupportedError
+from tests.support.roads import not_here
 from trendlake.pipelines.lake import versions as table_versions
+from trendlake.pipelines.lake.here import read
 from trendlake.pipelines.lake.versions import commit_time, newest, table_id
 
 pytestmark = pytest.mark.spark
@@ -22,11 +23,8 @@ pytestmark = pytest.mark.spark
 def by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the table is not on this machine's disk."""
 
-    def refuse(*arguments: object) -> Path:
-        raise LocalUnsupportedError("for the test")
-
-    monkeypatch.setattr(table_versions, "folder_on_disk", refuse)
-    monkeypatch.setattr(table_versions, "table_here", refuse)
+    for module in (read, table_versions):
+        monkeypatch.setattr(module, "folder_on_disk", not_here)
     monkeypatch.setattr(table_versions, "on_disk", lambda *arguments: None)
 
 

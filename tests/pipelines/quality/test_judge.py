@@ -11,9 +11,10 @@ import pytest
 
 from tests.conftest import CHAOS, DRAWS
 from tests.support.flights import Lake, flight
-from trendlake.pipelines.errors import LocalUnsupportedError, ToleranceError
+from trendlake.pipelines.errors import ToleranceError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import NotHere, answer_of
 from trendlake.pipelines.lake.warehouse import exists, latest_version
 from trendlake.pipelines.quality.judge import judge_small
 from trendlake.pipelines.results.source_events import SourceEvents
@@ -87,12 +88,10 @@ def test_as_by_spark(lake: Lake, shares: tuple[float, float, float], monkeypatch
     written = set_apart(run)
     assert written.get(f"r, up to {limits.JUDGED_WHOLE}") == written.get("r, up to -1")
     if len(mine) > 1:
-        record = {
-            "rows_quarantined": mine[2],
-            "source_version": latest_version(lake.spark, run.warehouse.source("flights")),
-        }
-        events = SourceEvents.of([(run, record | {"checks": mine[3]})], run.plan)
-        good = events.local(limits.JUDGED_WHOLE).select(list(run.plan.columns)).to_pylist()
+        version = latest_version(lake.spark, run.warehouse.source("flights"))
+        record = Record("r", None, "check_source", source_version=version, rows_quarantined=mine[2], checks=mine[3])
+        events = SourceEvents.of([(run, record)], run.plan)
+        good = answer_of(events.here(limits.JUDGED_WHOLE)).select(list(run.plan.columns)).to_pylist()
         assert Counter(map(str, good)) == Counter(map(str, events.frame().toArrow().to_pylist()))
 
 
@@ -105,12 +104,9 @@ def test_who_judges(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def judged(most: int = 30) -> tuple[int, int] | None:
         monkeypatch.setattr(limits, "JUDGED_WHOLE", most)
-        try:
-            table = table_here(lake.spark, lake.warehouse.source("flights"))
-            judgement = judge_small(table, run.contract, run.span, run.project.state)
-            return judgement.rows, judgement.bad.num_rows
-        except LocalUnsupportedError:
-            return None
+        table = table_here(lake.spark, lake.warehouse.source("flights"))
+        judgement = judge_small(table, run.contract, run.span, run.project.state)
+        return None if isinstance(judgement, NotHere) else (judgement.rows, judgement.bad.num_rows)
 
     assert judged() == judged(20) == (20, 0)
     lake.append([flight(50, "2013-03-20T10:00:00", flight=-1), flight(51, "2013-03-20T10:00:00")])

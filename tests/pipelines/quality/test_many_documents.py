@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.document_lake import DocumentLake
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import NotHereError, answer_of
 from trendlake.pipelines.quality.judge import Judged, judge_small
 
 pytestmark = pytest.mark.spark
@@ -27,7 +27,7 @@ def test_the_windows_judged_alone(spark: SparkSession, tmp_path: Path, monkeypat
 
     def judged(documents: int) -> Judged:
         monkeypatch.setattr(limits, "DOCUMENTS_JUDGED", documents)
-        return judge_small(table_here(spark, path), contract, SPAN, tmp_path / f"indexes {documents}")
+        return answer_of(judge_small(table_here(spark, path), contract, SPAN, tmp_path / f"indexes {documents}"))
 
     few, many = judged(len(texts)), judged(len(texts) - 1)
     assert (few.rows, few.checks, few.broken) == (many.rows, many.checks, many.broken)
@@ -38,5 +38,5 @@ def test_the_windows_judged_alone(spark: SparkSession, tmp_path: Path, monkeypat
     lake.append("items", [{"id": "d3", "time": 60 * SECOND, "xml": "<a/>"}, {"id": "d4", "time": 0, "xml": "<a/>"}])
     # ids of the windows that are there once more, outside of them: that of d3 beside a row that breaks a rule
     assert judged(len(texts) + 2).bad["event_id"].to_pylist() == ["d3", "d4"]
-    with pytest.raises(LocalUnsupportedError, match="repeated"):
+    with pytest.raises(NotHereError, match="repeated"):
         judged(0)

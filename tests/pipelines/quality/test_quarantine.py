@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from tests.support.flights import Lake, flight, renamed
+from tests.support.roads import only_spark
 from trendlake.jobs.actions.quarantine import _not_judged
 from trendlake.pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
 from trendlake.pipelines.lake.commits import read_log_anew
@@ -180,6 +181,6 @@ def test_columns_that_the_quarantine_needs(lake: Lake) -> None:
 def judged(lake: Lake) -> int:
     """By this process, as by Spark."""
     version = judgements.judged_version(lake.spark, lake.warehouse, "flights")
-    table = judgements.table_id(lake.spark, lake.warehouse.source("flights"))
-    assert judgements._judged_version_by_spark(lake.spark, lake.warehouse, "flights", table) == version
+    with only_spark():
+        assert judgements.judged_version(lake.spark, lake.warehouse, "flights") == version
     return version

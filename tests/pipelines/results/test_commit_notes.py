@@ -1,4 +1,4 @@
-"""Stored data outlives code: what commits note keeps its keys and types."""
+"""Table data outlives code: what commits note keeps its keys and types."""
 
 from __future__ import annotations
 

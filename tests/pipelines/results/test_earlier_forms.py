@@ -20,7 +20,7 @@ from tests.support.signals import Signals, signals
 from trendlake.cep_core.trends.compile.plan import Plan
 from trendlake.jobs.actions import backfill
 from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.road import NotHereError
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results.owned_rows import Place as RowsAt
 from trendlake.pipelines.results.publication import Publication, equal, in_columns, quoted_values
@@ -49,7 +49,7 @@ def version_1() -> Iterator[None]:
         return self._commit(token)
 
     def elsewhere(*_: Any) -> Any:
-        raise LocalUnsupportedError("not in this test")
+        raise NotHereError("not in this test")
 
     def owned(plan: Plan, windows: range) -> tuple[str, int, int]:
         return "window_start", plan.windows.start(windows[0]), plan.windows.start(windows[-1]) + 1

@@ -17,14 +17,16 @@ from pyspark.sql import SparkSession
 
 from tests.conftest import CHAOS
 from tests.support.flights import all_steps, renamed
+from tests.support.roads import only_spark
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import DAY_US, START_US, Signals, signals, tidy_batch
 from trendlake.jobs.terminal.json_output import json_text
-from trendlake.pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
+from trendlake.pipelines.errors import BadNumberError, BadTimeError, ProjectError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.road import NotHereError
+from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.results import history, read
 from trendlake.pipelines.results.read import Rows, Selection, group_values
 from trendlake.pipelines.runs.record import newest_records
@@ -74,8 +76,8 @@ def test_rows_and_their_order(published: tuple[Signals, Run]) -> None:
         start = START_US + rng.randrange(3) * DAY_US if rng.random() < 0.4 else None
         selection = Selection(groups, start, None if start is None else start + DAY_US, limits[number % 4])
         version = rng.randrange(1, last + 1)
-        local = read._local(table_here(lake.spark, path, version), plan, selection)
-        by_spark = read._by_spark(lake.spark, path, plan, selection, version)
+        local = read._here(table_here(lake.spark, path, version), plan, selection)
+        by_spark = read._by_spark(read_at(lake.spark, path, version), plan, selection)
         assert _facts(local) == _facts(by_spark), (selection, version)
 
 
@@ -109,7 +111,7 @@ def test_samples_of_changes(published: tuple[Signals, Run], monkeypatch: pytest.
     kinds = {change.kind for changes in samples.values() for change in changes}
     assert len(kinds) >= 2
     monkeypatch.setattr(limits, "CHANGES_READ", 1)
-    with pytest.raises(LocalUnsupportedError):
+    with pytest.raises(NotHereError):
         read_changes._samples_here(lake.spark, path, run.plan, versions)
 
 
@@ -119,12 +121,12 @@ def test_values_of_a_row(published: tuple[Signals, Run]) -> None:
     path, plan = lake.warehouse.results(run.name), run.plan
     first, last = START_US, START_US + 3 * DAY_US
     selection = Selection({}, first, last)
-    local = history._local_changes(lake.spark, path, plan, selection, 0)
+    local = history._changes_here(lake.spark, path, plan, selection, 0)
     by_spark = history._changes_by_spark(lake.spark, path, plan, selection, 0)
     assert plain([list(change) for change in local]) == plain([list(change) for change in by_spark])
     assert len({version for version, _, _ in local}) >= 2
     groups = {name: local[0][2][name] for name in plan.key if not isinstance(local[0][2][name], list | datetime)}
-    mine = history._local_changes(lake.spark, path, plan, Selection(groups, first, last), 0)
+    mine = history._changes_here(lake.spark, path, plan, Selection(groups, first, last), 0)
     assert mine
     assert all(_same(row, groups) for _, _, row in mine)
 
@@ -138,12 +140,8 @@ def test_records(published: tuple[Signals, Run], monkeypatch: pytest.MonkeyPatch
     """Run records too; times have a zone here and are the machine's by Spark."""
     lake, _run = published
     local = newest_records(lake.spark, lake.warehouse, "watched", 100)
-
-    def refuse(*_: Any) -> Any:
-        raise LocalUnsupportedError("as if it lay elsewhere")
-
-    monkeypatch.setattr("trendlake.pipelines.runs.record.table_here", refuse)
-    by_spark = newest_records(lake.spark, lake.warehouse, "watched", 100)
+    with only_spark():
+        by_spark = newest_records(lake.spark, lake.warehouse, "watched", 100)
     assert plain(local) == plain(by_spark)
     assert local is not None
     assert len(local) == 6

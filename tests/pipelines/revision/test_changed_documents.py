@@ -15,11 +15,11 @@ from tests.support.document_lake import DocumentLake
 from tests.support.flights import all_steps, renamed
 from tests.support.xml_documents import engine
 from trendlake.cep_core.xml_join.run import partners
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.road import NotHere, NotHereError, answer_of, tried
 from trendlake.pipelines.results.provenance import PROVENANCE
 from trendlake.pipelines.revision import here as local
-from trendlake.pipelines.revision.here import LocalRevision, local_revision
+from trendlake.pipelines.revision.here import RevisionHere, revision_here
 from trendlake.pipelines.revision.scope import task_of
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.steps.revise import Shared, revise
@@ -52,31 +52,28 @@ def documents_of(r: Random, alike: list[str], ids: list[str]) -> dict[str, dict[
     }
 
 
-def both(run: Run, monkeypatch: pytest.MonkeyPatch) -> tuple[LocalRevision, LocalRevision]:
+def both(run: Run, monkeypatch: pytest.MonkeyPatch) -> tuple[RevisionHere, RevisionHere]:
     """A revision of the rows of changed documents, where they are enough, and one of all rows of the windows."""
     return revised(run, monkeypatch, whole=False), revised(run, monkeypatch, whole=True)
 
 
-def revised(run: Run, monkeypatch: pytest.MonkeyPatch, *, whole: bool) -> LocalRevision:
-    """One of `both`. Raises LocalUnsupportedError."""
+def revised(run: Run, monkeypatch: pytest.MonkeyPatch, *, whole: bool) -> RevisionHere:
+    """One of `both`. Raises NotHereError."""
     shared = Shared([run])
     ledger = shared.ledger(run)
     task = task_of(run, ledger, shared.source(run, ledger))
     with monkeypatch.context() as patched:
         if whole:
             patched.setattr(local, "changed_pairs", lambda run, seen: None)
-        return local_revision(run, task, int(ledger.version or 0))
+        return answer_of(revision_here(run, task, int(ledger.version or 0)))
 
 
 def _is_local(run: Run, monkeypatch: pytest.MonkeyPatch, *, whole: bool) -> bool:
-    try:
-        revised(renamed(run, "revision"), monkeypatch, whole=whole)
-    except LocalUnsupportedError:
-        return False
-    return True
+    revision = tried(lambda: revised(renamed(run, "revision"), monkeypatch, whole=whole))
+    return not isinstance(revision, NotHere)
 
 
-def operations(revision: LocalRevision) -> list[Any]:
+def operations(revision: RevisionHere) -> list[Any]:
     """What it would publish: rows with what is done to them and the time that they had."""
     if revision.rewrite is None:
         return []
@@ -155,7 +152,7 @@ def test_answers_that_were_published_count_for_the_limit(
     all_steps(run)
     assert len(lake.rows(run)) == 2
     lake.deliver("items", [left[2]], "later")
-    with pytest.raises(LocalUnsupportedError, match="TOO_MANY_ANSWERS"):
+    with pytest.raises(NotHereError, match="TOO_MANY_ANSWERS"):
         revised(renamed(run, "looked at"), monkeypatch, whole=False)
     with pytest.raises(PythonException, match="TOO_MANY_ANSWERS"):
         revise(renamed(run, "revision"))

@@ -18,12 +18,12 @@ from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import START_US, Signals, batch, signals, tidy_batch
 from trendlake.pipelines.contracts.column_names import REASONS
-from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.lake.road import NotHereError
 from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine_counts import broken_of
 from trendlake.pipelines.revision.change_feed import Changes, changes
-from trendlake.pipelines.revision.changed_rows import local_changes
+from trendlake.pipelines.revision.changed_rows import changed_rows
 from trendlake.pipelines.revision.scope import Task
 from trendlake.pipelines.revision.source_changes import NET
 from trendlake.pipelines.steps.revise import revise
@@ -56,7 +56,7 @@ def test_as_spark_says(spark: SparkSession, tmp_path: Path, draw: int) -> None:
         version = lake.version()
         if version == after:  # none of them met a row
             continue
-        mine = local_changes(run, Task(version, None, after, True, tidy, (), (), None), MOST)
+        mine = changed_rows(run, Task(version, None, after, True, tidy, (), (), None), MOST)
         theirs = changes(spark, lake.source, run.contract, after, version, settled=True, unique=tidy)
         assert isinstance(theirs, Changes)
         try:
@@ -117,6 +117,6 @@ def test_a_source_of_many_rows_is_sparks(spark: SparkSession, tmp_path: Path) ->
     lake.insert([row(n, 20 + n) for n in range(8)])
     run, task = lake.run(0.5, 2.5, "r"), Task(2, None, 1, True, True, (), (), None)
     lake.insert([row(3, 40)])
-    assert local_changes(run, task, 9).broken.rows == 2
-    with pytest.raises(LocalUnsupportedError, match="repeated in a table of many rows"):
-        local_changes(run, task, 8)
+    assert changed_rows(run, task, 9).broken.rows == 2
+    with pytest.raises(NotHereError, match="rows whose keys may be repeated, more than 8"):
+        changed_rows(run, task, 8)

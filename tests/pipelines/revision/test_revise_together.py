@@ -130,7 +130,7 @@ def feed(lake: Lake, name: str) -> list[dict[str, Any]]:
 def facts(lake: Lake, name: str, run_id: str) -> dict[str, Any]:
     record = find(lake.spark, lake.warehouse, name, run_id, "revise")
     assert record is not None
-    return {key: value for key, value in record.items() if key not in ("seconds", "staged_version")}
+    return {key: value for key, value in vars(record).items() if key not in ("seconds", "staged_version")}
 
 
 @pytest.mark.parametrize("in_process", [True, False])

@@ -26,12 +26,12 @@ from tests.random.profile import CI
 from tests.support import plain_writer
 from tests.support.empty_tables import copied
 from trendlake.cep_core.events.arrays import repeated
-from trendlake.pipelines.errors import LocalUnsupportedError
-from trendlake.pipelines.lake.commits import Commit
+from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.lake.create import FED, create_table
 from trendlake.pipelines.lake.here import write
 from trendlake.pipelines.lake.here.log import commit_actions
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
+from trendlake.pipelines.lake.road import NotHereError
 from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.provenance import identity
@@ -317,7 +317,7 @@ def test_what_only_delta_can_write(spark: SparkSession, tmp_path: Path, statemen
 
 
 def only_spark(*_: Any) -> Any:
-    raise LocalUnsupportedError("a test")
+    raise NotHereError("a test")
 
 
 def feed_of(differences: Differing) -> pa.Table:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.flights import all_steps, renamed
 from tests.support.recomputation import in_order, recomputed
+from tests.support.roads import only_spark
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import START_US, Signals, signals
 from trendlake.jobs.actions.show import print_runs
@@ -22,7 +23,7 @@ from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.errors import RecordDamagedError
 from trendlake.pipelines.report.read_run import DAMAGED, UNNAMED, read_run
 from trendlake.pipelines.results.ledger import read_ledger
-from trendlake.pipelines.runs.judged_version import _judged_version_by_spark, _judged_version_here
+from trendlake.pipelines.runs.judged_version import judged_version
 from trendlake.pipelines.runs.record import find, newest_records
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.site.read_runs import read_runs
@@ -99,11 +100,9 @@ def test_texts_that_do_not_parse(lake: tuple[Signals, Run], column: str, capsys:
         facts = read_run(spark, warehouse, run.name, "first")
         assert any(check.check == DAMAGED for check in facts.checks) == (column == "checks")
         read_runs(spark, warehouse, [run.name])
-        local, by_spark = (
-            judged(spark, warehouse, "signals", run.need("check_source")["basis"].source_table)
-            for judged in (_judged_version_here, _judged_version_by_spark)
-        )
-        assert local == by_spark
+        with only_spark():
+            by_spark = judged_version(spark, warehouse, "signals")
+        assert judged_version(spark, warehouse, "signals") == by_spark
     is_right(source, run)
 
 

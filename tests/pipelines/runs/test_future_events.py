@@ -117,7 +117,8 @@ def test_what_waits_for_time_asks_the_same_limit(spark: SparkSession, tmp_path: 
     insert(lake, far=now() + 30 * HOUR)
     run = lake.run(0, 1, "r")
     all_steps(run)
-    assert reached(run, run.need("check_source")) == watermark_of(run, 2) == START_US + 3 * HOUR
+    assert run.need("check_source").source_version == 2
+    assert reached(run, 2) == watermark_of(run, 2) == START_US + 3 * HOUR
     before = published(lake, run)
     allow_two_days(lake)
     run = lake.run(0, 1, "revision")

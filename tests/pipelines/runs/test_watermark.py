@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from tests.support.signals import DAY_US, START_US, batch, signals
 from trendlake.cep_core.events.windows import BEGINNING
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.road import NotHereError
 from trendlake.pipelines.runs import consistency
 from trendlake.pipelines.runs.consistency import future_events, limit_of, watermark_of
 
@@ -68,7 +68,7 @@ def test_here_and_by_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
     assert {version: (check.data["rows"], check.data["newest"]) for version, check in checks.items()} == future
 
     def refuse(*_: object) -> None:
-        raise LocalUnsupportedError("as if the table were large")
+        raise NotHereError("as if the table were large")
 
     for name in ("newest_good", "good_times"):
         monkeypatch.setattr(consistency, name, refuse)

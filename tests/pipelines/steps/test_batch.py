@@ -119,7 +119,7 @@ def facts(lake: Lake, name: str, published: list[str]) -> dict[str, str]:
         record = find(lake.spark, lake.warehouse, name, "r1", stage)
         assert record is not None
         own = ("seconds", "staged_version", "road", "road_reason")
-        text = str({key: value for key, value in record.items() if key not in own})
+        text = str({key: value for key, value in vars(record).items() if key not in own})
         for identity, other in ids.items():
             text = text.replace(identity, other)
         texts[stage] = text

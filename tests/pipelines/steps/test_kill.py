@@ -104,9 +104,9 @@ def assert_told(hunt: Hunt, stage: Stage, run_id: str) -> None:
     """The record of a publication that was done again after its commit tells of that commit."""
     record = find(hunt.lake.spark, hunt.lake.warehouse, hunt.run.name, run_id, stage)
     assert record is not None
-    unrecorded = [item for item in record["checks"] if item.name == "unrecorded_publication"]
+    unrecorded = [item for item in record.checks if item.name == "unrecorded_publication"]
     assert [(item.data["stage"], item.data["run_id"]) for item in unrecorded] == [(stage, run_id)]
-    assert (record["rows_inserted"], record["rows_updated"], record["rows_deleted"]) == (0, 0, 0)
+    assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (0, 0, 0)
 
 
 @pytest.mark.chaos

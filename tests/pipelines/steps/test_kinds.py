@@ -166,8 +166,8 @@ def test_absence_waits_until_time_has_come(lake: Lake, tmp_path: Path) -> None:
     assert [row["first"] for row in published(lake, later)] == ["UA-4"]
     strict = pattern_file(lake, GROUNDED.replace("kind:", "consistency: strong\nkind:"))
     strong = lake.run(strict, *DAYS, "r5")
-    check_source(strong)
-    assert reached(strong, strong.need("check_source")) == datetime(2013, 2, 16, 20, tzinfo=UTC).timestamp() * 1e6
+    pinned = check_source(strong).source_version
+    assert reached(strong, int(pinned or 0)) == datetime(2013, 2, 16, 20, tzinfo=UTC).timestamp() * 1e6
     assert compute(strong).rows_out == 0
 
 

@@ -49,7 +49,7 @@ def lake_of(spark: SparkSession, folder: Path, profile: Profile = IN_DRIVER) -> 
 
 
 def staged(run: Run) -> Path:
-    return Path(staged_folder(run, int(run.need("compute")["staged_version"])))
+    return Path(staged_folder(run, int(run.need("compute").staged_version)))
 
 
 @pytest.mark.parametrize("on", [None, "spark"])

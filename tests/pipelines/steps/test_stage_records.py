@@ -14,11 +14,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from tests.support.flights import all_steps, answers, renamed
+from tests.support.roads import only_spark
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, START_US, Signals, signals
-from trendlake.pipelines.errors import LocalUnsupportedError, StepOrderError
+from trendlake.pipelines.errors import StepOrderError
 from trendlake.pipelines.ingest.deliver import create_source
 from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.road import NotHereError
 from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.report.read_run import read_run
 from trendlake.pipelines.runs import record as runs
@@ -187,7 +189,7 @@ def test_no_step_goes_on_after_an_edit(spark: SparkSession, tmp_path: Path) -> N
 
 
 def unsupported(*arguments: object) -> Any:
-    raise LocalUnsupportedError("for the test")
+    raise NotHereError("for the test")
 
 
 def test_records_of_an_earlier_version(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,17 +205,16 @@ def test_records_of_an_earlier_version(spark: SparkSession, tmp_path: Path, monk
     spark.createDataFrame([values], old).write.format("delta").save(lake.warehouse.runs)
     record = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
     assert record is not None
-    assert (record["basis"], record["interval_to"]) == (None, run.end_us)
+    assert (record.basis, record.interval_to) == (None, run.end_us)
     with pytest.raises(StepOrderError, match=r"check_source of watched, run r: .* earlier version of Trendlake"):
         STEPS["compute"](run)
     records = [STEPS[name](lake.run(0, 1, "r")) for name in STEPS]
     assert trends(lake, run) == [7]
     newest = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
     assert newest is not None
-    assert (newest["record_number"], newest["basis"]) == (records[0].record_number, records[0].basis)
+    assert (newest.record_number, newest.basis) == (records[0].record_number, records[0].basis)
     local = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
-    with monkeypatch.context() as patch:
-        patch.setattr(runs, "table_here", unsupported)
+    with only_spark():
         by_spark = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
         assert by_spark == local
         fresh = [Record("r", name, "compute") for name in ("watched", "another")]

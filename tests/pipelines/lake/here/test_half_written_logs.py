@@ -14,9 +14,10 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.errors import LocalUnsupportedError
+from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.lake.here.log import folder_on_disk, opened
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.road import NotHere, tried
 from trendlake.pipelines.lake.versions import newest
 from trendlake.pipelines.lake.warehouse import exists, latest_version, read_at
 from trendlake.pipelines.spark.session import quiet
@@ -61,10 +62,8 @@ def copied(table: Path, to: Path) -> Path:
 
 def in_process(spark: SparkSession, path: Path, version: int | None = None) -> list[int] | None:
     """The ids as this process reads them; None where it leaves the table to Spark."""
-    try:
-        return sorted(table_here(spark, str(path), version).every(["id"], 2 * EVERY)["id"].to_pylist())
-    except LocalUnsupportedError:
-        return None
+    ids = tried(lambda: table_here(spark, str(path), version).every(["id"], 2 * EVERY)["id"].to_pylist())
+    return None if isinstance(ids, NotHere) else sorted(ids)
 
 
 def by_spark(spark: SparkSession, path: Path, version: int | None = None) -> list[int] | str:
@@ -171,7 +170,7 @@ def test_a_checksum_of_another_commit(spark: SparkSession, tables: dict[str, Pat
         assert in_process(spark, changed) is None
         assert by_spark(spark, changed) == "FILE_DAMAGED"
     folder = folder_on_disk(spark, str(tmp_path / "txnId" / "copy"))
-    with pytest.raises(LocalUnsupportedError, match="another commit"), opened(folder):
+    with pytest.raises(OtherwiseWrittenError, match="another commit"), opened(folder):
         pass
     for text in ("", json.dumps(about)[:100]):
         (log_of(path) / f"{VERSIONS:020d}.crc").write_text(text)

@@ -120,12 +120,12 @@ def read(files: Files) -> list[str]:
 
 
 def by_spark(run: Run, version: int) -> list[str]:
-    frame = read_events(run, {**CHECKED, "source_version": version}).where("event_time IS NOT NULL")
+    frame = read_events(run, replace(CHECKED, source_version=version)).where("event_time IS NOT NULL")
     return sorted(repr(tuple(row.values())) for row in frame.toArrow().to_pylist())
 
 
 def files_at(run: Run, version: int) -> Files | None:
-    return files_of(run, {**CHECKED, "source_version": version})
+    return files_of(run, replace(CHECKED, source_version=version))
 
 
 def test_every_type_is_read_as_spark_reads_it(odd: Run) -> None:
@@ -165,7 +165,7 @@ def test_only_files_that_may_hold_rows_of_the_windows(odd: Run) -> None:
 def test_results_are_the_same(odd: Run) -> None:
     """The kernels over the files, and over Spark's rows."""
     write(odd, table(0, 200))
-    checked = {**CHECKED, "source_version": 0}
+    checked = CHECKED
     files = files_at(odd, 0)
     assert files is not None
     staged_rows: list[list[str]] = []
@@ -219,7 +219,7 @@ def test_a_file_that_is_otherwise_is_left_to_spark(lake: Lake, fault: str) -> No
     lake.deliver([flight(n, f"2013-03-01T{n:02d}:00:00") for n in range(1, 12)])
     run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", fault)
     version = latest_version(lake.spark, lake.warehouse.source("flights"))
-    rows = computed_rows(run, read_events(run, {**CHECKED, "source_version": version}))
+    rows = computed_rows(run, read_events(run, replace(CHECKED, source_version=version)))
     _as_checked(run, version)
     (file,) = Path(run.warehouse.source("flights")).glob("*.parquet")
     spoil(file, fault)

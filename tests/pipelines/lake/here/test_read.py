@@ -24,13 +24,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tests.conftest import CHAOS
-from trendlake.pipelines.errors import LocalUnsupportedError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.create import FED
 from trendlake.pipelines.lake.here.log import commit_info, folder_on_disk, logged_versions
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
 from trendlake.pipelines.lake.here.write import append_any, compact, compacting_alone
+from trendlake.pipelines.lake.road import NotHere, NotHereError, tried
 from trendlake.pipelines.lake.versions import TableVersion, newest, table_id
 from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.spark.frames import frame_of
@@ -140,7 +140,7 @@ def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) ->
     assert [(n, info["operation"], info.get("operationMetrics", {})) for n, info in infos] == [tuple(r) for r in theirs]
     assert [commit.version for commit in recent_commits(spark, path, 3)] == [last, last - 1, last - 2]
     assert newest(spark, path) == TableVersion(last, read_at(spark, path, last).schema, table_id(spark, path))
-    with pytest.raises(LocalUnsupportedError, match="more than 5 rows"):
+    with pytest.raises(NotHereError, match="more than 5 rows"):
         table_here(spark, path).feed(NAMES, 0, 5)
 
 
@@ -254,15 +254,15 @@ def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mon
     assert table_here(spark, path).feed(NAMES, 0, MANY).num_rows == 6
     write(spark, path, rows(6, 1))  # what was read of the version before is remembered
     monkeypatch.setattr(limits, "FILES", 5)
-    with pytest.raises(LocalUnsupportedError, match="many files"):
+    with pytest.raises(NotHereError, match="files, more than 5"):
         table_here(spark, path)
     (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink()
-    with pytest.raises(LocalUnsupportedError, match="7 files"):
+    with pytest.raises(NotHereError, match="7 files, more than 5"):
         table_here(spark, path)
     monkeypatch.setattr(limits, "FILES", 7)
     table = table_here(spark, path)
     monkeypatch.setattr(limits, "FILES", 5)
-    with pytest.raises(LocalUnsupportedError, match="changes in 7 files"):
+    with pytest.raises(NotHereError, match="7 files of changes"):
         table.feed(NAMES, 0, MANY)
 
 
@@ -270,7 +270,7 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     """A table that does not lie plainly in its files, and a feed that does not tell all."""
 
     def refused(path: str, ask: Callable[[Any], Any] = lambda table: table, match: str = "") -> None:
-        with pytest.raises(LocalUnsupportedError, match=match):
+        with pytest.raises(NotHereError, match=match):
             ask(table_here(spark, path))
 
     refused(str(tmp_path / "none"), match="no table on disk")
@@ -283,7 +283,7 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
         refused(path, match=match)
     frame = spark.createDataFrame(pa.Table.from_pylist(rows(0, 3), SCHEMA))
     frame.write.format("delta").partitionBy("whole").save(str(tmp_path / "partitioned"))
-    refused(str(tmp_path / "partitioned"), match="partitioned")
+    refused(str(tmp_path / "partitioned"), match="partitioned by")
     odd = new_table(spark, tmp_path / "100%")
     write(spark, odd, rows(0, 1))
     refused(odd, match="no table on disk")
@@ -309,7 +309,9 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     write(spark, gone, rows(0, 3))
     DeltaTable.forPath(spark, gone).update(sf.col("whole") == 1, {"real": sf.lit(1.0)})
     shutil.rmtree(tmp_path / "gone" / "_change_data")
-    refused(gone, lambda table: table.feed(NAMES, 1, MANY), "FileNotFoundError")
+    answer = tried(lambda: table_here(spark, gone).feed(NAMES, 1, MANY))
+    assert isinstance(answer, NotHere)
+    assert answer.reason.startswith("FileNotFoundError")
     assert newest(spark, str(tmp_path / "none")) is None
     assert newest(spark, odd) == TableVersion(1, read_at(spark, odd, 1).schema, table_id(spark, odd))
 
@@ -339,7 +341,7 @@ def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.read.format("delta").load(path)
     assert frame.columns == [*NAMES, "more"]
     assert sorted(row["more"] or 0 for row in frame.collect()) == [0] * 8 + [5]
-    with pytest.raises(LocalUnsupportedError):
+    with pytest.raises(NotHereError):
         append_any(spark, str(tmp_path / "none"), more)
 
 

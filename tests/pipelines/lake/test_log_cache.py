@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from trendlake.pipelines.lake.here.log_cache import cache_by_commit, newest_commit
+from trendlake.pipelines.lake.log_cache import cache_by_commit, newest_commit
 
 
 def commit(log: Path, version: int, text: str = "{}") -> None:
