@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from tests.support.disks import full, small_disk
 from tests.support.flights import Lake, all_steps, snowball
 from trendlake.jobs.terminal.workspace import Place, refresh_if_possible, report, report_if_possible, reports
+from trendlake.pipelines.errors import DiskFullError
 from trendlake.pipelines.lake.here.write import append_any, refuse_full_disk
 from trendlake.pipelines.runs.record import SCHEMA
 
@@ -45,7 +46,7 @@ def test_a_full_disk_below_the_run_record(lake: Lake, capfd: pytest.CaptureFixtu
         assert records.schema.names == SCHEMA.names
         with full(disk):
             files = set(runs.rglob("*"))
-            with pytest.raises(OSError, match="No space left"):
+            with pytest.raises(DiskFullError, match="No space left"):
                 append_any(lake.spark, lake.warehouse.runs, records)
             assert set(runs.rglob("*")) == files
         assert "panicked" not in capfd.readouterr().err

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from tests.conftest import CHAOS
 from tests.reference.page_numbers import overview_of, results_of
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.report.facts import Measure, PatternFacts, RunFacts, StageFacts
 from trendlake.pipelines.report.read_rows import Span
@@ -137,7 +138,7 @@ def test_random_results(spark: SparkSession, tmp_path: Path, make: Any, seed: in
     paths = [str(tmp_path / "here"), str(tmp_path / "by_spark")]
     write_deltalake(paths[0], table)
     only_spark(spark, table, paths[1])
-    assert [Table.at(spark, path).local is None for path in paths] == [False, True]
+    assert [isinstance(Table.at(spark, path).here, NotHere) for path in paths] == [False, True]
     windows, graphs = "window_start" in table.column_names, "matches" in table.column_names
     measure = Measure("matches", True) if not windows else Measure("n", True)
     measures = list(facts.returns) or [name for name in ("score", "ids", "matches") if name in table.column_names]
