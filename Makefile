@@ -24,7 +24,7 @@ setup: ## bring Python packages, Java and Delta's jars (the other verbs do it wh
 demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
 	@$(RUN) python -m trendlake.jobs.demo
 
-test: setup ## every test, in two processes (EXAMPLES=all: random tests with all their examples, as in .ci/run, not a third)
+test: setup ## every test, in two processes (EXAMPLES=all: random tests with all their examples, not a third, and repeats on other roads, as in .ci/run)
 	@scripts/setup.sh --browser
 	@$(RUN) EXAMPLES=$(EXAMPLES) python -m pytest -n 2 --dist loadfile
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import tests.random.profile  # noqa: F401 - registers the profile
+import tests.random.profile
 
 settings.load_profile("ci")
 
@@ -58,10 +58,12 @@ FEW_ROWS = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of `make chaos` wait for it."""
+    """Tests of `make chaos` wait for it, and those that repeat others for `.ci/run`."""
     for item in items:
         if not CHAOS and item.get_closest_marker("chaos"):
             item.add_marker(pytest.mark.skip(reason="`make chaos` runs it"))
+        if not (CHAOS or tests.random.profile.ALL) and item.get_closest_marker("repeats"):
+            item.add_marker(pytest.mark.skip(reason="`make test EXAMPLES=all` runs it"))
 
 
 def pytest_collection_finish() -> None:
