@@ -6,8 +6,9 @@ SHELL := /bin/sh
 export TRENDLAKE_STATE ?= $(CURDIR)/.trendlake
 PATHS := trendlake cep_core pipelines jobs dags tests bench scripts
 
-# The environment's own interpreter, for Spark's workers too, and the Java that the set-up found.
-RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \
+# The environment's own interpreter, for Spark's workers too, and the Java that the set-up found. Modules are compiled
+# once: tests and Airflow start some hundred Python processes.
+RUN = env -u PYTHONDONTWRITEBYTECODE JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \
       PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 # What the pipeline's session sets for its workers (pipelines/spark/session.py).
@@ -24,7 +25,7 @@ setup: ## bring Python packages, Java and Delta's jars (the other verbs do it wh
 demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
 	@$(RUN) python -m trendlake.jobs.demo
 
-test: setup ## every test, in two processes (EXAMPLES=all: random tests with all their examples, as in .ci/run, not a third)
+test: setup ## every test, in two processes (EXAMPLES=all: random tests with all their examples, not a third, and repeats on other roads, as in .ci/run)
 	@scripts/setup.sh --browser
 	@$(RUN) EXAMPLES=$(EXAMPLES) python -m pytest -n 2 --dist loadfile
 
@@ -41,7 +42,7 @@ chaos: setup ## SIGKILL of drivers and executors, and random histories, revised 
 	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) TRENDLAKE_CHAOS_PART=$(PART) $(RUN) python -m pytest -m "chaos or more_in_chaos"
 
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, JSON in the state folder, docs/benchmarks.md (SECTIONS='"Kind algebra" "Airflow"': only these)
-	@$(RUN) $(LIKE_A_WORKER) env -u PYTHONDONTWRITEBYTECODE python -m bench $(SECTIONS)
+	@$(RUN) $(LIKE_A_WORKER) python -m bench $(SECTIONS)
 
 bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches Flink's jars, 230 MB, at the first time)
 	@$(RUN) python -m bench.flink

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import tests.random.profile  # noqa: F401 - registers the profile
+import tests.random.profile
 
 settings.load_profile("ci")
 
@@ -57,11 +58,33 @@ FEW_ROWS = {
 """For the many small runs of the pipeline's tests: on some dozen rows to compile a plan takes longer than to run it."""
 
 
+MEMORY, MEMORY_NOW = Path("/dev/shm"), Path("/proc/meminfo")
+ROOM_FOR_FILES = 6 << 30
+"""Bytes: several times what all tests have in files at one time."""
+
+
+def memory_has_room() -> bool:
+    """Whether the tests may keep their files in memory: there is enough of it, and programs may start from there."""
+    try:
+        disk = os.statvfs(MEMORY)
+        free = {name: int(size) << 10 for name, size in re.findall(r"(\w+): +(\d+) kB", MEMORY_NOW.read_text())}
+    except OSError:
+        return False
+    room = min(disk.f_bavail * disk.f_frsize, free.get("MemAvailable", 0))
+    return room >= ROOM_FOR_FILES and not disk.f_flag & os.ST_NOEXEC and os.access(MEMORY, os.W_OK)
+
+
+if memory_has_room():  # a small file takes a tenth of the time, and the tests make a hundred thousand
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of `make chaos` wait for it."""
+    """Tests of `make chaos` wait for it, and those that repeat others for `.ci/run`."""
     for item in items:
         if not CHAOS and item.get_closest_marker("chaos"):
             item.add_marker(pytest.mark.skip(reason="`make chaos` runs it"))
+        if not (CHAOS or tests.random.profile.ALL) and item.get_closest_marker("repeats"):
+            item.add_marker(pytest.mark.skip(reason="`make test EXAMPLES=all` runs it"))
 
 
 def pytest_collection_finish() -> None:

@@ -123,11 +123,16 @@ STATES: Mapping[str, State] = {
 }
 SILENT = {"revise": {"gap", "windows_due"}}
 """What is no matter of a revision."""
-QUICK = {("edited", "revise"), ("edited", "run"), ("edited", "site"), ("gap", "site"), ("complete windows", "run")}
+WORDS = ("revise", "run", "site")
+REPEATS = {("gap", "site"), ("complete windows", "run")}
 OTHERS = [
-    pytest.param(name, word, marks=() if (name, word) in QUICK else pytest.mark.chaos)
-    for name in STATES
-    for word in ("revise", "run", "site")
+    *(("edited", word) for word in WORDS),
+    *(
+        pytest.param(name, word, marks=pytest.mark.repeats if (name, word) in REPEATS else pytest.mark.chaos)
+        for name in STATES
+        for word in WORDS
+        if name != "edited"
+    ),
 ]
 
 

@@ -79,7 +79,7 @@ def test_show_prints_what_it_printed_then(place: Place, spark: SparkSession, nam
     }
 
 
-@pytest.fixture(scope="module", params=["here", "spark"])
+@pytest.fixture(scope="module", params=["here", pytest.param("spark", marks=pytest.mark.repeats)])
 def brought_on(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Place:
     """The warehouse after a correction in each source, a revision and a run of later windows, which take one road: this
     process, or Spark for every row."""

@@ -18,13 +18,17 @@ settings.register_profile(
 
 CI = settings.get_profile("ci")
 
-ALL = os.environ.get("EXAMPLES") == "all"
-"""Whether random tests have all their examples: in `.ci/run`, before a change lands. `make test` takes a third, so that
-it stays quick enough to be run often."""
+ALL = os.environ.get("EXAMPLES") == "all" or "TRENDLAKE_CHAOS" in os.environ
+"""Whether random tests have all their examples: in `.ci/run`, before a change lands, and in `make chaos`. `make test`
+takes a third, so that it stays quick enough to be run often."""
+CHAOS_EXAMPLES = 4
+"""How many times as many examples a test marked `more_in_chaos` has in `make chaos`."""
 
 
 def share(count: int) -> int:
     """How many of `count` random examples a test has now."""
+    if "TRENDLAKE_CHAOS" in os.environ:
+        return count * CHAOS_EXAMPLES
     return count if ALL else -(-count // 3)
 
 

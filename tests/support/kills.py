@@ -93,9 +93,16 @@ class Hunt:
         return mine
 
     def attempt(
-        self, steps: tuple[str, ...], run_id: str, kill_at: int | str | None = None, killer: Killer | None = None
+        self,
+        steps: tuple[str, ...],
+        run_id: str,
+        kill_at: int | str | None = None,
+        killer: Killer | None = None,
+        *,
+        last: bool = False,
     ) -> bool:
-        """One victim does the steps and is killed; whether it came to its end before. Then all is looked at."""
+        """One victim does the steps and is killed; whether it came to its end before. Then all is looked at. `last`: no
+        other victim follows, so none is started ahead."""
         tries = self.attempts.setdefault(run_id, [])
         places = self.folder / f"places_{run_id.replace(' ', '_')}_{len(tries)}"
         run = self.run
@@ -114,7 +121,8 @@ class Hunt:
                     by_spark=self.by_spark,
                 )
             )
-            self.spare = Victim(self.folder, next(self.numbers))  # comes up while this one works
+            if not last:
+                self.spare = Victim(self.folder, next(self.numbers))  # comes up while this one works
             if killer is not None:
                 killer(self, victim)
             survived = victim.survived()

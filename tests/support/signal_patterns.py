@@ -175,7 +175,7 @@ within: 5 hours
 }
 KINDS = ("plain", "algebra", "documents")
 """One of each sort of work in a worker: kernels by partition, operators over a partition, documents in one shard."""
-ALWAYS = ("plain", "automaton", "doubles as groups", "documents of all history")
+ALWAYS = ("plain", "automaton", "documents of all history")
 """Those that `make test` tries too; `make chaos` tries all."""
 EDITS = {
     "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),

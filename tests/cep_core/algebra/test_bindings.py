@@ -65,7 +65,8 @@ def compare(table: pa.Table, plan: Any) -> None:
 
 
 @pytest.mark.random
-@examples(250)
+@pytest.mark.more_in_chaos
+@examples(125)
 @given(
     st.sampled_from(SHAPES),
     st.sampled_from(CONSTANTS),

@@ -18,7 +18,8 @@ from trendlake.cep_core.errors import BadEventsError, PatternErrors
 pytestmark = pytest.mark.random
 
 
-@examples(400)
+@pytest.mark.more_in_chaos
+@examples(200)
 @given(cases())
 def test_queries(case: Case) -> None:
     """The rows are the same set, whole and pane by pane, in any order of the events."""

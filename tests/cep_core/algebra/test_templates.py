@@ -60,7 +60,8 @@ def alone(plan: AnyPlan, table: pa.Table, windows: range | None) -> Any:
         return outcome(error)
 
 
-@examples(120)
+@pytest.mark.more_in_chaos
+@examples(60)
 @given(st.data())
 def test_each_has_its_own_rows_or_error(data: st.DataObject) -> None:
     draw = data.draw

@@ -47,7 +47,8 @@ def test_worked_cases_moment_by_moment(case: WorkedCase) -> None:
     assert comparable(by_moments(query, rows)) == comparable(case.expect)
 
 
-@examples(300)
+@pytest.mark.more_in_chaos
+@examples(150)
 @given(cases())
 def test_random_queries(case: Case) -> None:
     """The same set of rows, where no integer leaves 64 bits."""

@@ -15,14 +15,16 @@ from trendlake.cep_core.automaton.run import memory
 pytestmark = pytest.mark.random
 
 
-@examples(700)
+@pytest.mark.more_in_chaos
+@examples(350)
 @given(cases())
 def test_automata(case: Case) -> None:
     """The rows are the same set, and so are the partial runs, kept as intervals or event by event."""
     assert disagreement(case, TALLIES.setdefault("automata", AfaTally())) == []
 
 
-@examples(100)
+@pytest.mark.more_in_chaos
+@examples(50)
 @given(cases())
 def test_automata_judged_event_by_event(case: Case) -> None:
     """As where conditions are too many for a row for each combination of them."""

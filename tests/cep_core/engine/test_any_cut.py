@@ -37,7 +37,8 @@ def by_shards(plan: Any, table: pa.Table, size: int, order: Any, watermark: int 
     return sorted(collected)
 
 
-@examples(300)
+@pytest.mark.more_in_chaos
+@examples(150)
 @given(cases(), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_automata(case: Case, size: int, order: Any) -> None:
     """A part of the events does not say how far time has come: the watermark does, the newest event of all."""
@@ -54,7 +55,8 @@ def test_automata(case: Case, size: int, order: Any) -> None:
     assert by_shards(plan, table, size, order, newest) == whole
 
 
-@examples(300)
+@pytest.mark.more_in_chaos
+@examples(150)
 @given(matches_questions(), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_matches(question: Any, size: int, order: Any) -> None:
     """All outputs; with non_overlap every shard is given all that came before."""

@@ -20,7 +20,8 @@ from trendlake.cep_core.sharing.changes import bindable
 
 
 @pytest.mark.random
-@examples(100)
+@pytest.mark.more_in_chaos
+@examples(50)
 @given(batches(), st.randoms(use_true_random=False))
 def test_events_that_are_not_bound_may_come_and_go(batch: Batch, chance: Any) -> None:
     """Some of them are left out, which is what a change of the source does."""

@@ -85,7 +85,8 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.random
 @pytest.mark.usefixtures("eager")
-@examples(1_000)
+@pytest.mark.more_in_chaos
+@examples(500)
 @given(tables(), st.lists(conditions(), min_size=1, max_size=3))
 def test_rows_as_by_asking_every_event(table: pa.Table, where: list[str]) -> None:
     """What is left to be asked, asked of the rows of the index, gives the rows of all conditions asked of all events;

@@ -34,7 +34,8 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.random
 @pytest.mark.usefixtures("eager")
-@examples(100)
+@pytest.mark.more_in_chaos
+@examples(60)
 @given(batches(), st.randoms(use_true_random=False))
 def test_together_as_alone(batch: Batch, order: Any) -> None:
     """1,000 batches."""

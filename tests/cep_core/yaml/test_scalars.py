@@ -67,7 +67,8 @@ words = st.one_of(
 
 
 @pytest.mark.random
-@examples(3000)
+@pytest.mark.more_in_chaos
+@examples(1000)
 @given(words)
 def test_a_word_as_the_core_schema_has_it(word: str) -> None:
     try:

@@ -32,7 +32,7 @@ from trendlake.pipelines.results.staging import staged_here
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.frames import frame_of
 
-BATCHES = int(os.environ.get("TRENDLAKE_BATCHES") or share(20))
+BATCHES = int(os.environ.get("TRENDLAKE_BATCHES") or share(12))
 PATTERN = {"kind": "trends", "pattern": "A+", "return": {"n": "COUNT(*)"}, "within": "1 hour"}
 
 
@@ -158,6 +158,7 @@ def alone(run: Run, batch: Batch) -> object:
 
 @pytest.mark.spark
 @pytest.mark.random
+@pytest.mark.more_in_chaos
 def test_random_batches_on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The rows and errors of each plan, whoever else is there, in whatever order, and however the events are cut: in a
     quarter of the batches a worker may hold so few that they are counted, and members parted."""

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 EVENTS = 300_000
 
 
-@pytest.mark.parametrize(("slide", "shards"), [("1 hour", 6), ("20 minutes", 2)])
+@pytest.mark.parametrize(("slide", "shards"), [("1 hour", 6), pytest.param("20 minutes", 2, marks=pytest.mark.repeats)])
 def test_time_shards_give_the_rows_of_one_shard(spark: SparkSession, project: Project, slide: str, shards: int) -> None:
     """300,000 events of one company, windows side by side and overlapping (where each shard's events beside its own are
     read twice, so that there is one a core): the shares are even, no row differs."""

@@ -98,7 +98,8 @@ def read(folder: Path, content: bytes, contract: Contract) -> tuple[list[tuple[s
 
 
 @given(files())
-@examples(1200)
+@pytest.mark.more_in_chaos
+@examples(500)
 @pytest.mark.random
 def test_as_read_character_by_character(contract: Contract, drawn: Drawn) -> None:
     """The same rows; of a file with a fault the error names the line in which its row begins, and its column."""

@@ -141,7 +141,7 @@ class Source:
     "key",
     [
         "a text",
-        "a text and a number",
+        pytest.param("a text and a number", marks=pytest.mark.repeats),
         *(pytest.param(key, marks=pytest.mark.chaos) for key in ("a number", "a decimal")),
     ],
 )

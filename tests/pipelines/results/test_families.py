@@ -95,7 +95,9 @@ def changes(lake: Signals, run: Run, version: int) -> set[tuple[Any, ...]]:
     return {(row["least"], row["where"]) for row in rows}
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize(
+    "kind", ["trends", "matches", *(pytest.param(kind, marks=pytest.mark.repeats) for kind in ("automaton", "algebra"))]
+)
 def test_run_revise_edit(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     rng = random.Random(f"families {kind}")
     lake = lake_of(spark, tmp_path, kind)

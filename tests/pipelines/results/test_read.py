@@ -36,7 +36,11 @@ from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 
-READ = ("doubles as groups", "matches", *(("decimals as groups", "doubles as partitions", "plain") if CHAOS else ()))
+READ = (
+    "doubles as groups",
+    pytest.param("matches", marks=pytest.mark.repeats),
+    *(("decimals as groups", "doubles as partitions", "plain") if CHAOS else ()),
+)
 
 
 @pytest.fixture(scope="module", params=READ)

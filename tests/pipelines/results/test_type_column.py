@@ -73,7 +73,7 @@ def test_a_column_of_the_role(spark: SparkSession, tmp_path: Path, road: str) ->
     assert published(lake) == [4, 6]
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("road", ["in this process", pytest.param("by Spark", marks=pytest.mark.repeats)])
 def test_a_column_that_the_contract_leaves_out(spark: SparkSession, tmp_path: Path, road: str) -> None:
     """All events are of the constant type, whatever the table has in such a column."""
     lake = signals(spark, tmp_path / "p", PLAIN_PATTERN, OF_ROLE, ROADS[road])

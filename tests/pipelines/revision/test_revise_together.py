@@ -133,7 +133,7 @@ def facts(lake: Lake, name: str, run_id: str) -> dict[str, Any]:
     return {key: value for key, value in vars(record).items() if key not in ("seconds", "staged_version")}
 
 
-@pytest.mark.parametrize("in_process", [True, False])
+@pytest.mark.parametrize("in_process", [True, pytest.param(False, marks=pytest.mark.repeats)])
 def test_each_is_revised_as_alone(
     lake: Lake, tmp_path: Path, in_process: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,7 +54,7 @@ def document(rng: random.Random, ident: str) -> dict[str, Any]:
     return {"id": ident, "time": START + rng.randrange(96) * HOUR, "xml": text}
 
 
-@pytest.mark.parametrize("most", [0, limits.REVISED])
+@pytest.mark.parametrize("most", [pytest.param(0, marks=pytest.mark.repeats), limits.REVISED])
 def test_a_revision_is_a_recomputation(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """By Spark and in this process: late, changed, moved, broken, repaired and deleted documents."""
     monkeypatch.setattr(limits, "REVISED", most)

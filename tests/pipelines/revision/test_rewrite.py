@@ -163,7 +163,7 @@ STEPS: list[Callable[[Rows], Rows]] = [
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("writer", ["delta-rs", "Spark"])
+@pytest.mark.parametrize("writer", ["delta-rs", pytest.param("Spark", marks=pytest.mark.repeats)])
 def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, writer: str, monkeypatch: Any) -> None:
     """To an empty table and from it, in one file and in several, by the one writer and the other."""
     lake, rows = Lake(spark, tmp_path), []

@@ -168,7 +168,7 @@ def says_unique(run: Run, name: str) -> bool:
 
 
 @pytest.mark.parametrize("again", [None, 199_999, -(2**63)])
-@pytest.mark.parametrize("small", [0, 1 << 40])
+@pytest.mark.parametrize("small", [0, pytest.param(1 << 40, marks=pytest.mark.repeats)])
 def test_a_number_that_is_there_twice(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, small: int, again: int | None
 ) -> None:

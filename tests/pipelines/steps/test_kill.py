@@ -51,7 +51,7 @@ def test_a_run_killed_around_its_commit(spark: SparkSession, tmp_path: Path) -> 
         hunt.change()
         assert not hunt.attempt(RUN, "second", "before committing results")
         assert hunt.published() == hunt.before
-        assert not hunt.attempt(("publish",), "second", "after committing results")
+        assert not hunt.attempt(("publish",), "second", "after committing results", last=True)
         hunt.done()
         hunt.finish(RUN, "second")
         assert_told(hunt, "publish", "second")
@@ -73,7 +73,7 @@ def test_a_small_revision_killed(spark: SparkSession, tmp_path: Path, pattern: s
                 hunt.change()
                 random_kills(hunt, REVISE, f"small {turn}", 2, SMALL_FILES)
         else:
-            assert not hunt.attempt(REVISE, "small", "after committing results")
+            assert not hunt.attempt(REVISE, "small", "after committing results", last=True)
             hunt.done()
             hunt.finish(REVISE, "small")
             assert_told(hunt, "revise", "small")

@@ -75,7 +75,9 @@ def test_case(answers_of_trends: dict[str, list[Answers]], case: Case) -> None:
         assert differences(expected, rows, case.query.get("group_by", ())) == [], cut
 
 
-@pytest.mark.parametrize("name", ["sase-query-3-skip_till_next_match", "afa-v-pattern-k2"])
+@pytest.mark.parametrize(
+    "name", ["sase-query-3-skip_till_next_match", pytest.param("afa-v-pattern-k2", marks=pytest.mark.repeats)]
+)
 def test_order_and_commits_do_not_matter(spark: SparkSession, lake: Project, name: str) -> None:
     """The rows of a case in three orders, drawn by lot, each over as many commits as the lot says."""
     chance = random.Random(11)
