@@ -61,6 +61,12 @@ class Columns:
         """The normalised array of a column (see `cep_core.events.normalise`)."""
         return self.once(("column", name), lambda: normalise(self.raw(name)))
 
+    def type(self, name: str) -> pa.DataType:
+        """The type of the normalised array of a column; texts in a dictionary are not written out for it."""
+        raw = self.raw(name)
+        texts = pa.types.is_dictionary(raw.type) and pa.types.is_string(raw.type.value_type)
+        return raw.type.value_type if texts else self.column(name).type
+
     def codes(self, names: tuple[str, ...]) -> Int32s:
         """Codes 0..: rows agree on all of `names` exactly when their codes do; NULL agrees with NULL."""
         return self.once(("codes", names), lambda: group_codes([self._keyed(name) for name in names], self.length))

@@ -114,7 +114,7 @@ class Interests:
         """Whether what is wrong with an event that a plan may not bind would be seen without it."""
         columns, schema = self.columns, plan.schema
         try:
-            if any(long_decimal(columns.column(name).type) for name in plan.columns):
+            if any(long_decimal(columns.type(name)) for name in plan.columns):
                 return False  # two that are one double are an error wherever they are
             return self.unique_ids or schema.event_id not in plan.columns or columns.distinct(schema.event_id)
         except (KeyError, TrendlakeError):
@@ -127,7 +127,7 @@ class Interests:
         return _Tests(binding.type_name, (*first, *rest))
 
     def _type(self, name: str) -> Any:
-        return self.columns.column(name).type
+        return self.columns.type(name)
 
     def _few(self, name: str) -> int:
         return FEW_SORTED if str(self._type(name)) == "double" else FEW

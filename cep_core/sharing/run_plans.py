@@ -71,6 +71,9 @@ class _Shared:
         self.columns, self.plans, self.windows, self.watermark = columns, plans, windows, watermark
         first: dict[Any, int] = {}
         self.equal: dict[int, list[int]] = {}
+        if len(plans) == 1:  # to hash a plan of 10,000 arcs takes as long as to run it
+            self.equal[0] = [0]
+            return
         for number, (plan, own) in enumerate(zip(plans, windows, strict=True)):
             key = template_of(plan) or bare(plan)
             self.equal.setdefault(first.setdefault((key, own), number), []).append(number)
