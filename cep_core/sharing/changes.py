@@ -8,7 +8,8 @@ import numpy as np
 
 from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.events.columns import Columns
-from trendlake.cep_core.kinds import KINDS, Pairs
+from trendlake.cep_core.kind import Pairs
+from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.plan import AnyPlan
 from trendlake.cep_core.sharing.families import Unfolded
 from trendlake.cep_core.sharing.family import FamilyPlan

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from trendlake.cep_core.events.array_types import Bools
 from trendlake.cep_core.events.arrays import arrow, numbers
-from trendlake.cep_core.kinds import Pairs
+from trendlake.cep_core.kind import Pairs
 from trendlake.cep_core.sharing.changes import pairs_of
 from trendlake.pipelines.contracts.rules import unique_rules
 from trendlake.pipelines.lake.here.read import Condition, TableHere

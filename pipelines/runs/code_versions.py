@@ -57,14 +57,15 @@ CORRECTIONS: tuple[Correction, ...] = (
 )
 
 
-CURRENT: Mapping[str, int] = {
-    **{name: kind.version for name, kind in KINDS.items()},
-    CONTRACT: CONTRACT_VERSION,
-    LOCAL: LOCAL_VERSION,
-    REVISION: REVISION_VERSION,
-    PUBLICATION: PUBLICATION_VERSION,
-}
-"""The version of each component of `CORRECTIONS`."""
+def current_versions() -> dict[str, int]:
+    """The version of each component of `CORRECTIONS`; imports every kind."""
+    return {
+        **{name: kind.version for name, kind in KINDS.items()},
+        CONTRACT: CONTRACT_VERSION,
+        LOCAL: LOCAL_VERSION,
+        REVISION: REVISION_VERSION,
+        PUBLICATION: PUBLICATION_VERSION,
+    }
 
 
 def versions_of(plan: AnyPlan) -> dict[str, int]:

@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from trendlake.cep_core import compiled
-from trendlake.cep_core.automaton.kernels.arguments import FINAL, FIRST, LAST, REGISTER, Events, Given, Goals, Sets, Tables, Verdicts, Written
+from trendlake.cep_core.automaton.kernels.arguments import (
+    FINAL,
+    FIRST,
+    LAST,
+    REGISTER,
+    Events,
+    Given,
+    Goals,
+    Sets,
+    Tables,
+    Verdicts,
+    Written,
+)
 from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.kernels.register_programs import (
     CONDITION,

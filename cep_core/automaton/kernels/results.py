@@ -20,7 +20,18 @@ from trendlake.cep_core.automaton.kernels.alive_groups import (
     note,
 )
 from trendlake.cep_core.automaton.kernels.arcs import ALARM, ended
-from trendlake.cep_core.automaton.kernels.arguments import FINAL, FIRST, LAST, REGISTER, Given, Goals, Groups, Sets, Tables, Written
+from trendlake.cep_core.automaton.kernels.arguments import (
+    FINAL,
+    FIRST,
+    LAST,
+    REGISTER,
+    Given,
+    Goals,
+    Groups,
+    Sets,
+    Tables,
+    Written,
+)
 from trendlake.cep_core.automaton.kernels.start_sets import members
 from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.kernels.run_groups import FIRSTS, NEXT, SINCE

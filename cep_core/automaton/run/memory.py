@@ -8,7 +8,20 @@ import numpy as np
 from trendlake.cep_core.automaton.compile.encode import Assembly
 from trendlake.cep_core.automaton.kernels import alive_groups as places
 from trendlake.cep_core.automaton.kernels.active_runs import advance
-from trendlake.cep_core.automaton.kernels.arguments import LOG_REGISTER, REGISTER, Events, Given, Goals, Groups, Lists, Rules, Sets, Tables, Verdicts, Written
+from trendlake.cep_core.automaton.kernels.arguments import (
+    LOG_REGISTER,
+    REGISTER,
+    Events,
+    Given,
+    Goals,
+    Groups,
+    Lists,
+    Rules,
+    Sets,
+    Tables,
+    Verdicts,
+    Written,
+)
 from trendlake.cep_core.automaton.kernels.start_sets import tidy
 from trendlake.cep_core.automaton.run.events import Stream, Values
 from trendlake.cep_core.events.array_types import Int64s

@@ -21,7 +21,16 @@ from trendlake.cep_core.errors import (
 )
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.xml_join.compile.build import Builder
-from trendlake.cep_core.xml_join.compile.each import MOST_QUERIES, FillError, Row, Table, filled, namer, picker, read_each
+from trendlake.cep_core.xml_join.compile.each import (
+    MOST_QUERIES,
+    FillError,
+    Row,
+    Table,
+    filled,
+    namer,
+    picker,
+    read_each,
+)
 from trendlake.cep_core.xml_join.compile.model import QUERY_KEYS, XmlJoinPattern
 from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
 from trendlake.cep_core.xml_join.compile.query import Query

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 from tests.golden.corpus import DIGESTS, KINDS, answer, answers, digests, entries, total
 from tests.golden.write import changed
 from trendlake.cep_core.kinds import KINDS as BUILT
-from trendlake.pipelines.runs.code_versions import CURRENT
+from trendlake.pipelines.runs.code_versions import current_versions
 
 CHANGELOG = ROOT / "CHANGELOG.md"
 STORED = json.loads(DIGESTS.read_text())
@@ -41,7 +41,7 @@ def test_results_are_those_of_the_version(kind: str) -> None:
     assert stored["digest"] == total(now)
 
 
-@pytest.mark.parametrize(("component", "version"), CURRENT.items())
+@pytest.mark.parametrize(("component", "version"), current_versions().items())
 def test_changelog_explains_versions(component: str, version: int) -> None:
     """Each version after the first has a line that says what changed."""
     lines = re.findall(rf"^- {component} (\d+): \S.*$", CHANGELOG.read_text(), re.MULTILINE)

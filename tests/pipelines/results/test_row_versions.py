@@ -121,6 +121,6 @@ def test_windows_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_version_has_its_corrections() -> None:
     """A version is raised because the one before was wrong: the table says what was."""
-    for component, version in v.CURRENT.items():
+    for component, version in v.current_versions().items():
         assert {item.version for item in v.CORRECTIONS if item.component == component} == set(range(2, version + 1))
-    assert {item.component for item in v.CORRECTIONS} <= set(v.CURRENT)
+    assert {item.component for item in v.CORRECTIONS} <= set(v.current_versions())
