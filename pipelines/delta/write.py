@@ -53,7 +53,7 @@ GROUP_BYTES, ROWS_A_GROUP = 8 << 20, 1 << 20
 """Bytes, not compressed, and rows of a row group of a file that may hold documents: who looks for those near a time
 reads whole groups."""
 HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
-"""Old logs are left to Delta, which knows what a checkpoint of its own holds."""
+"""Old entries of the log are left to `maintain`, and to Delta's own commits."""
 DOING = "doing"
 """The column of a MERGE's source whose letter says what becomes of a row."""
 GONE, CHANGED, NEW = "g", "c", "n"
@@ -268,7 +268,7 @@ def _quoted(name: str) -> str:
 
 def writer(schema: pa.Schema, rows_a_group: int = ROWS_A_GROUP) -> WriterProperties:
     """How files of `schema` are written. They have no bounds of columns for which these are wrong (`_unbounded`).
-    delta-rs compresses nothing where it is given properties that do not say so."""
+    Without a codec among the properties delta-rs would compress nothing."""
     none = ColumnProperties(statistics_enabled="NONE")
     columns = {field.name: none for field in schema if _unbounded(field.type)}
     return WriterProperties(compression="SNAPPY", max_row_group_size=rows_a_group, column_properties=columns or None)

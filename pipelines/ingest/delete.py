@@ -31,7 +31,7 @@ from trendlake.pipelines.ingest.commits import own_commit, writing_session
 from trendlake.pipelines.ingest.compare import key_of, keys_in_words
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
 from trendlake.pipelines.ingest.readers.files import read_file
-from trendlake.pipelines.ingest.write_here import Target, delete_here
+from trendlake.pipelines.ingest.write_here import Target, count_where_here, delete_here, delete_where_here
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.runs.basis import Basis
@@ -116,8 +116,11 @@ def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, sel
     version = latest_version(spark, path)
     q.check_columns(schema_of(spark, path, version), contract)
     if selection.rule is not None:
-        source = read_at(spark, path, version)
-        return Deleted(source.where(q.is_good(selection.rule)).count(), version, "")
+        try:
+            rows = count_where_here(spark, path, version, selection.rule, contract)
+        except LocalUnsupportedError:
+            rows = read_at(spark, path, version).where(q.is_good(selection.rule)).count()
+        return Deleted(rows, version, "")
     assert selection.keys is not None
     key = selection.keys.column_names
     there = rows_sharing(spark, path, version, selection.keys, key, key)
@@ -140,16 +143,17 @@ def delete_rows(
             return selected
         token = commit_token(spark, path, run_id, "delete")
         session = partial(writing_session, spark, token, selected.version, contract)
-        if selection.rule is not None:
-            DeltaTable.forPath(session(), path).delete(q.is_good(selection.rule))
-        else:
-            assert selection.keys is not None
-            try:
-                delete_here(Target(spark, token, path, selected.version, contract), selection.keys)
-            except LocalUnsupportedError:
-                _delete_keys(session(), path, selection.keys)
+        target = Target(spark, token, path, selected.version, contract)
+        try:
+            if selection.rule is not None:
+                delete_where_here(target, selection.rule)
+            else:
+                assert selection.keys is not None
+                delete_here(target, selection.keys)
+        except LocalUnsupportedError:
+            _delete_by_spark(session(), path, selection)
         commit = own_commit(spark, path, token)
-        rows = commit.metric("numDeletedRows" if selection.keys is None else "numTargetRowsDeleted")
+        rows = commit.metric("numDeletedRows" if commit.operation == "DELETE" else "numTargetRowsDeleted")
         return replace(selected, rows=rows, version=commit.version)
 
     warehouse.refuse_foreign(contract.name)
@@ -165,10 +169,15 @@ def delete_rows(
     return done
 
 
-def _delete_keys(session: SparkSession, path: str, keys: pa.Table) -> None:
+def _delete_by_spark(session: SparkSession, path: str, selection: Selection) -> None:
+    table = DeltaTable.forPath(session, path)
+    if selection.rule is not None:
+        table.delete(q.is_good(selection.rule))
+        return
+    keys = selection.keys
+    assert keys is not None
     same = [_side("t", name).eqNullSafe(_side("s", name)) for name in keys.column_names]
-    target = DeltaTable.forPath(session, path).alias("t")
-    target.merge(frame_of(session, keys).alias("s"), _all(same)).whenMatchedDelete().execute()
+    table.alias("t").merge(frame_of(session, keys).alias("s"), _all(same)).whenMatchedDelete().execute()
 
 
 def _side(side: str, name: str) -> Column:
