@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, BooleanType, DataType, IntegerType, StructType
 
 from trendlake.cep_core.events.arrays import arrow
@@ -27,9 +28,10 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Limit, Rule, unique_rules
 from trendlake.pipelines.delta import limits
 from trendlake.pipelines.delta.commits import has_transaction
+from trendlake.pipelines.delta.create import created_here
 from trendlake.pipelines.delta.local_log import local_errors
 from trendlake.pipelines.delta.local_reader import table_here
-from trendlake.pipelines.delta.tables import OvertakenError
+from trendlake.pipelines.delta.tables import KEPT, OvertakenError, exists, on_disk
 from trendlake.pipelines.delta.write import Line, append, shaped
 from trendlake.pipelines.errors import LocalUnsupportedError, SourceSchemaError
 from trendlake.pipelines.quality.scan import scan
@@ -207,13 +209,17 @@ def _write_by_spark(bad: DataFrame, path: str, transaction: str) -> None:
 def _written_here(spark: SparkSession, bad: Callable[[], pa.Table], path: str, transaction: str) -> bool:
     """Whether the quarantine has the rows, by an earlier attempt or by a file that this process has written. Raises
     OvertakenError."""
+    rows = None
     try:
         with local_errors():
+            if on_disk(spark, path) is not None and not exists(spark, path):
+                rows = bad()
+                created_here(spark, path, from_arrow_schema(rows.schema), KEPT)
             table = table_here(spark, path)
             if table.last_transaction(transaction) >= 1:
                 return True
             schema = table.none().schema
-            rows = bad()
+            rows = bad() if rows is None else rows
             if not set(rows.column_names) <= set(schema.names):
                 raise LocalUnsupportedError("other columns than the table has")
             append(table, shaped(rows, schema), None, Line(transaction, 1))
