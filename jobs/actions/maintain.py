@@ -14,13 +14,15 @@ from trendlake.pipelines.error_text import plural
 def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Maintains every table of the project's warehouse and prints a line for each."""
     from trendlake.pipelines.lake.maintain import STAGED_DAYS, clear_staging, maintain, tables
+    from trendlake.pipelines.lake.road import Roads
 
     place = find_place(folder, profile, writes=True)
     sources = [path.stem for path in place.project.source_contracts()]
     patterns = [path.stem for path in place.project.pattern_files()]
     with session(place, "trendlake maintain", writes=True) as spark:
         done = []
-        for table in maintain(spark, tables(spark, place.warehouse, sources, patterns)):
+        wanted = tables(spark, place.warehouse, sources, patterns)
+        for table in maintain(spark, wanted, on_spark=bool(Roads(place.profile.limits).always_spark)):
             done.append(table)
             files = f"{table.files_before:,} files -> {table.files_after:,}"
             typer.echo(f"{table.table:<40} {files:<24} {table.bytes_before:,} -> {table.bytes_after:,} bytes")

@@ -28,9 +28,9 @@ from trendlake.pipelines.ingest.commits import own_commit, writing_session
 from trendlake.pipelines.ingest.compare import key_of, keys_in_words
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
 from trendlake.pipelines.ingest.readers.files import read_file
-from trendlake.pipelines.ingest.write.here import Target, delete_here
+from trendlake.pipelines.ingest.write.here import Target, count_where_here, delete_here, delete_where_here
 from trendlake.pipelines.lake.commits import commit_token
-from trendlake.pipelines.lake.road import NotHere, tried
+from trendlake.pipelines.lake.road import NotHere, either, tried
 from trendlake.pipelines.lake.versions import schema_of, table_id
 from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version, read_at, with_retries
 from trendlake.pipelines.quality import quarantine as q
@@ -117,8 +117,12 @@ def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, sel
     version = latest_version(spark, path)
     q.check_columns(schema_of(spark, path, version), contract)
     if selection.rule is not None:
-        source = read_at(spark, path, version)
-        return Deleted(source.where(q.is_good(selection.rule)).count(), version, "")
+        rule = selection.rule
+        rows = either(
+            lambda: count_where_here(spark, path, version, rule, contract),
+            lambda: read_at(spark, path, version).where(q.is_good(rule)).count(),
+        )
+        return Deleted(rows, version, "")
     assert selection.keys is not None
     key = selection.keys.column_names
     there = rows_sharing(spark, path, version, selection.keys, key, key)
@@ -141,15 +145,11 @@ def delete_rows(
             return selected
         token = commit_token(spark, path, run_id, "delete")
         session = partial(writing_session, spark, token, selected.version, contract)
-        if selection.rule is not None:
-            DeltaTable.forPath(session(), path).delete(q.is_good(selection.rule))
-        else:
-            assert selection.keys is not None
-            target, keys = Target(spark, token, path, selected.version, contract), selection.keys
-            if isinstance(tried(lambda: delete_here(target, keys)), NotHere):
-                _delete_keys(session(), path, keys)
+        target = Target(spark, token, path, selected.version, contract)
+        if isinstance(tried(partial(_delete_here, target, selection)), NotHere):
+            _delete_by_spark(session(), path, selection)
         commit = own_commit(spark, path, token)
-        rows = commit.metric("numDeletedRows" if selection.keys is None else "numTargetRowsDeleted")
+        rows = commit.metric("numDeletedRows" if commit.operation == "DELETE" else "numTargetRowsDeleted")
         return replace(selected, rows=rows, version=commit.version)
 
     warehouse.refuse_foreign(contract.name)
@@ -165,10 +165,22 @@ def delete_rows(
     return done
 
 
-def _delete_keys(session: SparkSession, path: str, keys: pa.Table) -> None:
+def _delete_here(target: Target, selection: Selection) -> int:
+    if selection.rule is not None:
+        return delete_where_here(target, selection.rule)
+    assert selection.keys is not None
+    return delete_here(target, selection.keys)
+
+
+def _delete_by_spark(session: SparkSession, path: str, selection: Selection) -> None:
+    table = DeltaTable.forPath(session, path)
+    if selection.rule is not None:
+        table.delete(q.is_good(selection.rule))
+        return
+    keys = selection.keys
+    assert keys is not None
     same = [_side("t", name).eqNullSafe(_side("s", name)) for name in keys.column_names]
-    target = DeltaTable.forPath(session, path).alias("t")
-    target.merge(frame_of(session, keys).alias("s"), _all(same)).whenMatchedDelete().execute()
+    table.alias("t").merge(frame_of(session, keys).alias("s"), _all(same)).whenMatchedDelete().execute()
 
 
 def _side(side: str, name: str) -> Column:

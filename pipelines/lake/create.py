@@ -23,7 +23,7 @@ tables are not clustered and have no in-commit timestamps: delta-rs writes to no
 def create_table(spark: SparkSession, path: str, schema: StructType, properties: Mapping[str, str], what: str) -> None:
     """Makes a table of these columns at `path`, if there is none yet. Raises as
     `warehouse.create` and `refuse_full_disk`."""
-    if exists(spark, path) or _created_here(spark, path, schema, properties):
+    if exists(spark, path) or created_here(spark, path, schema, properties):
         return
     builder = SparkTable.createIfNotExists(spark).location(path).addColumns(schema)
     for key, value in properties.items():
@@ -31,9 +31,9 @@ def create_table(spark: SparkSession, path: str, schema: StructType, properties:
     create(spark, path, builder, what)
 
 
-def _created_here(spark: SparkSession, path: str, schema: StructType, properties: Mapping[str, str]) -> bool:
-    """Whether delta-rs has made it, or found it made by another writer. A folder that holds something else is left to
-    Delta, which refuses it, and so is all that delta-rs does not make."""
+def created_here(spark: SparkSession, path: str, schema: StructType, properties: Mapping[str, str]) -> bool:
+    """Whether delta-rs has made the table, or found it made by another writer. A folder that holds something else is
+    left to Delta, which refuses it, and so is all that delta-rs does not make."""
     folder = on_disk(spark, path)
     if folder is None or not PLAIN_PATH.fullmatch(str(folder)) or (folder.exists() and any(folder.iterdir())):
         return False

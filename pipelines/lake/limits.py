@@ -21,6 +21,8 @@ DELIVERED = 250_000
 """Rows of a delivery that are written."""
 REWRITTEN_BYTES = 256 << 20
 """Bytes of the files that a commit may write again."""
+COMPACTED_BYTES = 2 << 30
+"""Bytes of small files that `maintain` puts together: it reads and writes them one after the other."""
 KEYS_COMPARED = 20_000_000
 """Rows of a source whose keys are held together with those of a delivery, or of changed rows."""
 KEYS_SENT = 500_000

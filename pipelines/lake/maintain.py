@@ -7,15 +7,18 @@ older.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from functools import partial
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from trendlake.pipelines.lake.here.maintain import Kept, maintain_here
 from trendlake.pipelines.lake.here.write import compacting_alone
+from trendlake.pipelines.lake.road import either
 from trendlake.pipelines.lake.warehouse import KEPT, Warehouse, exists, folder_of, on_disk, with_retries
 from trendlake.pipelines.project.table_names import QUARANTINE
 from trendlake.pipelines.spark.identifiers import quoted
@@ -33,17 +36,6 @@ STAGED_DAYS = 30
 """How long the staged rows of an attempt are kept: for a publication to come, and to look at where a check failed."""
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The work done on a table: files rewritten into fewer, bytes before and after."""
-
-    table: str
-    files_before: int
-    files_after: int
-    bytes_before: int
-    bytes_after: int
-
-
 def tables(spark: SparkSession, warehouse: Warehouse, sources: list[str], patterns: list[str]) -> dict[str, str]:
     """Names and paths of the tables of sources and of patterns, those that are there and not others'."""
     wanted = {
@@ -55,33 +47,42 @@ def tables(spark: SparkSession, warehouse: Warehouse, sources: list[str], patter
     return {name: path for name, path in wanted.items() if exists(spark, path)}
 
 
-def maintain(spark: SparkSession, tables: dict[str, str]) -> Iterator[Kept]:
+def maintain(spark: SparkSession, tables: dict[str, str], *, on_spark: bool = False) -> Iterator[Kept]:
     """Each table kept for as long as `KEPT` says, its small files put together (clustered tables by their columns), and
-    older files removed. Safe while runs go on: OPTIMIZE changes no row, and readers and writers are not disturbed, or
-    try again."""
+    older files removed. Safe while runs go on: no row changes, and readers and writers are not disturbed, or try
+    again. Tables that this process may write need no Spark, unless `on_spark`."""
     for name, path in tables.items():
-        table = DeltaTable.forPath(spark, path)
-        properties = table.detail().select("properties").collect()[0][0]
-        if any(properties.get(key) != value for key, value in KEPT.items()):
-            with_retries(lambda path=path: _keep(spark, path), f"keeping {name}")  # type: ignore[misc]
-        folder = on_disk(spark, path)
-        # Where there is no lock, delta-rs compacts nothing, and Delta's own commits see each other.
-        with nullcontext() if folder is None else compacting_alone(folder, wait=True):
-            metrics = with_retries(
-                lambda table=table: table.optimize().executeCompaction().select("metrics").collect()[0][0],  # type: ignore[misc]
-                f"optimizing {name}",
-            )
-        table.vacuum()
-        size = table.detail().select("numFiles", "sizeInBytes").collect()[0]
-        removed, added = metrics["numFilesRemoved"], metrics["numFilesAdded"]
-        grown = metrics["filesAdded"]["totalSize"] - metrics["filesRemoved"]["totalSize"]
-        yield Kept(name, size[0] + removed - added, size[0], size[1] - grown, size[1])
+        by_spark = partial(_maintain_by_spark, spark, name, path)
+        yield by_spark() if on_spark else either(partial(maintain_here, spark, name, path), by_spark)
+
+
+def _maintain_by_spark(spark: SparkSession, name: str, path: str) -> Kept:
+    table = DeltaTable.forPath(spark, path)
+    properties = table.detail().select("properties").collect()[0][0]
+    if any(properties.get(key) != value for key, value in KEPT.items()):
+        with_retries(lambda: _keep(spark, path), f"keeping {name}")
+    folder = on_disk(spark, path)
+    # Where there is no lock, delta-rs compacts nothing, and Delta's own commits see each other.
+    with nullcontext() if folder is None else compacting_alone(folder, wait=True):
+        metrics = with_retries(
+            lambda: table.optimize().executeCompaction().select("metrics").collect()[0][0], f"optimizing {name}"
+        )
+    table.vacuum()
+    size = table.detail().select("numFiles", "sizeInBytes").collect()[0]
+    removed, added = metrics["numFilesRemoved"], metrics["numFilesAdded"]
+    grown = metrics["filesAdded"]["totalSize"] - metrics["filesRemoved"]["totalSize"]
+    return Kept(name, size[0] + removed - added, size[0], size[1] - grown, size[1])
 
 
 def clear_staging(spark: SparkSession, warehouse: Warehouse) -> int:
     """Removes the staged rows of attempts older than `STAGED_DAYS`; how many they were."""
+    place, oldest = on_disk(spark, warehouse.staged), (time.time() - STAGED_DAYS * 86400) * 1000
+    if place is not None:
+        expired = [attempt for attempt in place.glob("*/*/*") if attempt.stat().st_mtime * 1000 < oldest]
+        for attempt in expired:
+            shutil.rmtree(attempt) if attempt.is_dir() else attempt.unlink()
+        return len(expired)
     files, folder = folder_of(spark, warehouse.staged)
-    oldest = (time.time() - STAGED_DAYS * 86400) * 1000
     attempts = files.globStatus(folder.suffix("/*/*/*")) or ()
     old = [folder.getPath() for folder in attempts if folder.getModificationTime() < oldest]
     for attempt in old:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, BooleanType, DataType, IntegerType, StructType
 
 from trendlake.cep_core.events.arrays import arrow
@@ -28,10 +29,11 @@ from trendlake.pipelines.contracts.rules import Limit, Rule, unique_rules
 from trendlake.pipelines.errors import SourceSchemaError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import has_transaction
+from trendlake.pipelines.lake.create import created_here
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.here.write import Line, append, shaped
 from trendlake.pipelines.lake.road import either, refuse
-from trendlake.pipelines.lake.warehouse import OvertakenError
+from trendlake.pipelines.lake.warehouse import KEPT, OvertakenError, exists, on_disk
 from trendlake.pipelines.quality.scan import scan
 from trendlake.pipelines.quality.uniqueness import BROKEN, INSIDE, annotate_duplicates, entry
 from trendlake.pipelines.rules.keep import columns_of, keep
@@ -209,9 +211,13 @@ def _written_here(spark: SparkSession, bad: Callable[[], pa.Table], path: str, t
     OvertakenError."""
 
     def here() -> bool:
+        rows = None
+        if on_disk(spark, path) is not None and not exists(spark, path):
+            rows = bad()
+            created_here(spark, path, from_arrow_schema(rows.schema), KEPT)
         table = table_here(spark, path)
         if table.last_transaction(transaction) < 1:
-            schema, rows = table.none().schema, bad()
+            schema, rows = table.none().schema, bad() if rows is None else rows
             refuse({"other columns than the table has": not set(rows.column_names) <= set(schema.names)})
             append(table, shaped(rows, schema), None, Line(transaction, 1))
         return True

@@ -7,14 +7,18 @@ records claim nothing any more, as the table that they speak of is gone: the nex
 from __future__ import annotations
 
 import errno
+import shutil
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from trendlake.pipelines.errors import BusyTableError
+from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.warehouse import Warehouse, exists, folder_of, latest_version, on_disk
 from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
+from trendlake.pipelines.spark.on_demand import runs_java
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ def published(spark: SparkSession, path: str) -> Published | None:
     """The rows and versions that `reset` would remove; None where nothing is published."""
     if not exists(spark, path):
         return None
-    return Published(spark.read.format("delta").load(path).count(), latest_version(spark, path) + 1)
+    return Published(Table.at(spark, path).row_count, latest_version(spark, path) + 1)
 
 
 def reset(spark: SparkSession, warehouse: Warehouse, name: str, path: str) -> None:
@@ -39,28 +43,32 @@ def reset(spark: SparkSession, warehouse: Warehouse, name: str, path: str) -> No
     removes what a killed reset leaves there. Raises BusyTableError where it cannot be moved; of a table on this
     machine's disk OSError, which says why.
     """
-    files, folder = folder_of(spark, path)
     target = f"{warehouse.staged}/{name.rpartition('/')[2]}/reset/{uuid.uuid4().hex}"
-    removed = folder_of(spark, target)[1]
-    if not _moved_here(spark, path, target):
-        files.mkdirs(removed.getParent())
-        if not files.rename(folder, removed):
-            raise BusyTableError(f"{name} cannot be moved away: {path}")
-    java_class(spark, DELTA_LOG).invalidateCache(spark._jsparkSession, folder)
-    files.delete(removed, True)
+    moved = _moved_here(spark, path, target)
+    if moved is None or runs_java(spark):
+        files, folder = folder_of(spark, path)
+        removed = folder_of(spark, target)[1]
+        if moved is None:
+            files.mkdirs(removed.getParent())
+            if not files.rename(folder, removed):
+                raise BusyTableError(f"{name} cannot be moved away: {path}")
+        java_class(spark, DELTA_LOG).invalidateCache(spark._jsparkSession, folder)
+        files.delete(removed, True)
+    else:
+        shutil.rmtree(moved)
 
 
-def _moved_here(spark: SparkSession, path: str, target: str) -> bool:
-    """Whether both are on one disk of this machine, and the folder has been moved. Raises OSError. Hadoop does not say
-    why it moves nothing, and may copy half a table."""
+def _moved_here(spark: SparkSession, path: str, target: str) -> Path | None:
+    """The place to which the folder has been moved; None unless both are on one disk of this machine. Raises OSError.
+    Hadoop does not say why it moves nothing, and may copy half a table."""
     folder, removed = on_disk(spark, path), on_disk(spark, target)
     if folder is None or removed is None:
-        return False
+        return None
     removed.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.rename(removed)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        return False
-    return True
+        return None
+    return removed

@@ -73,3 +73,8 @@ def session_on_demand(project: Project, profile: Profile, app: str, *, writes: b
     if writes:
         refuse_unsafe_store(profile, project)
     return cast(SparkSession, SessionOnDemand(project, profile, app, writes=writes))
+
+
+def runs_java(spark: SparkSession) -> bool:
+    """Whether there is a session already, which holds things about tables."""
+    return not isinstance(spark, SessionOnDemand) or spark.started

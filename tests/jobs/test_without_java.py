@@ -57,6 +57,10 @@ history falling --window 2024-01-01 --group symbol=A --json
 runs --json
 quarantine show trades
 report falling --run-id first
+maintain --json
+source delete trades --where price=2.5 --yes --json
+show falling --json
+reset falling --yes --json
 """
 SCRIPT = """
 import sys
@@ -70,7 +74,8 @@ for line in sys.argv[1].strip().splitlines():
 
 
 def test_a_small_project(tmp_path: Path) -> None:
-    """Contract, deliveries, a correction, a deletion, a run and a revision; every step says that it was done here."""
+    """Deliveries, a correction, deletions, a run, a revision, maintenance, a reset; every step says that it was
+    done here."""
     files = {
         "first.csv": FIRST,
         "later.csv": LATER,
@@ -81,7 +86,7 @@ def test_a_small_project(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     said = run(tmp_path, COMMANDS)
-    shown = after(said, "show falling --json")["rows"]
+    shown, maintained = (one["rows"] for one in all_after(said, "show falling --json"))
     names = ("symbol", "trends", "low")
     (tmp_path / "now.csv").write_text(NOW)
     expected = evaluate(
@@ -90,6 +95,23 @@ def test_a_small_project(tmp_path: Path) -> None:
     )
     assert table(shown, names) == table(expected.to_pylist(), names)
     assert {row["road"] for row in after(said, "runs --json")["records"]} - {None} == {"here"}
+    assert maintained == shown
+    tables = {one["table"]: one["files_after"] for one in after(said, "maintain --json")["tables"]}
+    assert tables == dict.fromkeys(("sources/trades", "results/falling", "trendlake_runs"), 1)
+    assert after(said, "source delete trades --where price=2.5 --yes --json")["rows"] == 1
+    assert after(said, "reset falling --yes --json")["removed"]
+    assert not (tmp_path / ".trendlake/warehouse/results/falling").exists()
+
+
+def test_broken_rows(tmp_path: Path) -> None:
+    """The first ones make the quarantine."""
+    assert run(tmp_path, "init .").splitlines()
+    (tmp_path / "first.csv").write_text(FIRST)
+    (tmp_path / "broken.csv").write_text(FIRST.splitlines()[0] + "\na8,,A,2.5\n")
+    lines = COMMANDS.strip().splitlines()[:2]
+    said = run(tmp_path, "\n".join([*lines, "ingest trades broken.csv", "quarantine show trades --json"]))
+    (row,) = after(said, "quarantine show trades --json")["rows"]
+    assert (row["event_id"], row["price"], row["event_time"]) == ("a8", 2.5, None)
 
 
 def run(folder: Path, commands: str) -> str:
@@ -104,7 +126,13 @@ def run(folder: Path, commands: str) -> str:
 
 def after(said: str, command: str) -> Any:
     """The JSON that a command has printed."""
-    return json.loads(said.split(f"> {command}\n", 1)[1].split("\n> ", 1)[0])
+    (document,) = all_after(said, command)
+    return document
+
+
+def all_after(said: str, command: str) -> list[Any]:
+    """As `after`, each time that it was typed."""
+    return [json.loads(text.split("\n> ", 1)[0]) for text in said.split(f"> {command}\n")[1:]]
 
 
 def table(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ this machine's disk, or asks more of who writes it; then Spark does it (`pipelin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +19,14 @@ from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.rules import Rule
 from trendlake.pipelines.ingest.commits import LINE
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here import row_groups
 from trendlake.pipelines.lake.here.read import TableHere, table_here
 from trendlake.pipelines.lake.here.write import Changes, Line, append, change, shaped
 from trendlake.pipelines.lake.road import refuse, refuse_more
+from trendlake.pipelines.rules.keep import columns_of, keep
 from trendlake.pipelines.rules.unique import exact_codes
 
 
@@ -85,6 +89,32 @@ def delete_here(target: Target, keys: pa.Table) -> int:
     gone, none = _rows_with(table, keys)[0], table.none()
     target.change(table, Changes(gone, none, none, none))
     return int(gone.num_rows)
+
+
+def delete_where_here(target: Target, rule: Rule) -> int:
+    """Deletes the rows of the table that keep a rule of single rows, and returns how many there were. Raises
+    NotHereError and CONFLICTS."""
+    table = target.table(anew=True)
+    none = table.none()
+    parts = (rows for rows in _keeping(table, rule, table.schema.names) if rows.num_rows)
+    gone = pa.Table.from_batches(row_groups.at_most(parts, limits.DELIVERED), none.schema)
+    target.change(table, Changes(gone, none, none, none))
+    return int(gone.num_rows)
+
+
+def count_where_here(spark: SparkSession, path: str, version: int, rule: Rule, contract: Contract) -> int:
+    """How many rows of a version of a source's table keep a rule of single rows. Raises NotHereError."""
+    table = table_here(spark, path, version)
+    if contract.documents is not None:
+        table.refuse_large()
+    names = [*columns_of([rule]), contract.event_time]  # a condition may name no column
+    return sum(rows.num_rows for rows in _keeping(table, rule, list(dict.fromkeys(names))))
+
+
+def _keeping(table: TableHere, rule: Rule, names: list[str]) -> Iterator[pa.RecordBatch]:
+    """Columns `names` of the rows that keep `rule`. Raises NotHereError where the table has many rows."""
+    refuse_more(table.counted, limits.JUDGED, "rows")
+    return (rows.filter(arrow(keep(rule, rows))) for rows in table.batches(names))
 
 
 def _refuse_many(*tables: pa.Table) -> None:

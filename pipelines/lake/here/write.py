@@ -54,7 +54,7 @@ GROUP_BYTES, ROWS_A_GROUP = 8 << 20, 1 << 20
 """Bytes, not compressed, and rows of a row group of a file that may hold documents: who looks for those near a time
 reads whole groups."""
 HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
-"""Old logs are left to Delta, which knows what a checkpoint of its own holds."""
+"""Old entries of the log are left to `maintain`, and to Delta's own commits."""
 DOING = "doing"
 """The column of a MERGE's source whose letter says what becomes of a row."""
 GONE, CHANGED, NEW = "g", "c", "n"
@@ -93,7 +93,7 @@ def append(table: TableHere, rows: pa.Table, note: str | None, line: Line | None
     """Adds `rows`, in the columns of `table`, in one commit, also where there are none. Raises as `change`."""
     refuse({"a table that asks more of who writes it": not table.writable})
     refuse_full_disk(table.folder, rows.nbytes)
-    how = _writer(rows)
+    how = writer(rows.schema, _rows_a_group(rows))
 
     def write(view: DeltaTable, about: CommitProperties) -> None:
         write_deltalake(
@@ -129,7 +129,7 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
     on += [_between(name, *ends) for name, ends in near.items()]
     on += [f"(t.{_quoted(name)} IS NOT DISTINCT FROM s.was_{alias})" for name, alias in names.items()]
     values = {_quoted(name): f"s.is_{alias}" for name, alias in names.items()}
-    how = _writer(changes.after)
+    how = writer(changes.after.schema, _rows_a_group(changes.after))
 
     def write(view: DeltaTable, about: CommitProperties) -> None:
         merge = view.merge(
@@ -152,23 +152,26 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
 
 
 def put_together(table: TableHere, files: Sequence[str], rows: pa.Table, note: str, line: Line) -> Commit:
-    """One file with `rows` in place of the `files` that hold them: no row changes. Raises as `change`."""
+    """One file with `rows` in place of the `files` that hold them: no row changes. Raises as `change`, and
+    NotHereError while another process compacts the table."""
     refuse({"a table that asks more of who writes it": not table.writable})
     refuse_full_disk(table.folder, rows.nbytes)
     now = _milliseconds()
-    added = _file_of(table.folder, rows, now)
+    gone = [RemoveAction(name, False, now, table.sizes[name], {}) for name in files]
+    with compacting_alone(table.folder, wait=False) as alone:
+        refuse({"another process compacts the table": alone is False})
+        added = _file_of(table.folder, rows, now)
 
-    def write(view: DeltaTable, about: CommitProperties) -> None:
-        gone = [RemoveAction(name, False, now, table.sizes[name], {}) for name in files]
-        view.create_write_transaction(
-            [*gone, added],
-            mode="append",
-            schema=view.schema(),
-            commit_properties=about,
-            post_commithook_properties=HOOKS,
-        )
+        def write(view: DeltaTable, about: CommitProperties) -> None:
+            view.create_write_transaction(
+                [*gone, added],
+                mode="append",
+                schema=view.schema(),
+                commit_properties=about,
+                post_commithook_properties=HOOKS,
+            )
 
-    return _commit(table, note, line, write)
+        return _commit(table, note, line, write)
 
 
 def append_any(spark: SparkSession, path: str, rows: pa.Table) -> int:
@@ -190,7 +193,10 @@ def compact(spark: SparkSession, path: str) -> None:
         folder = folder_on_disk(spark, path)
         with compacting_alone(folder, wait=False) as alone:
             if alone:
-                DeltaTable(folder).optimize.compact(post_commithook_properties=HOOKS)
+                table = DeltaTable(folder)
+                table.optimize.compact(
+                    writer_properties=writer(pa.schema(table.schema())), post_commithook_properties=HOOKS
+                )
 
     tried(here)
 
@@ -259,11 +265,12 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _writer(rows: pa.Table) -> WriterProperties:
-    """How files of `rows` are written. They have no bounds of columns for which these are wrong (`_unbounded`)."""
+def writer(schema: pa.Schema, rows_a_group: int = ROWS_A_GROUP) -> WriterProperties:
+    """How files of `schema` are written. They have no bounds of columns for which these are wrong (`_unbounded`).
+    Without a codec among the properties delta-rs would compress nothing."""
     none = ColumnProperties(statistics_enabled="NONE")
-    columns = {field.name: none for field in rows.schema if _unbounded(field.type)}
-    return WriterProperties(max_row_group_size=_rows_a_group(rows), column_properties=columns or None)
+    columns = {field.name: none for field in schema if _unbounded(field.type)}
+    return WriterProperties(compression="SNAPPY", max_row_group_size=rows_a_group, column_properties=columns or None)
 
 
 def _unbounded(kind: pa.DataType) -> bool:
@@ -273,8 +280,12 @@ def _unbounded(kind: pa.DataType) -> bool:
 
 
 def _rows_a_group(rows: pa.Table) -> int:
-    rows_a_group: int = GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1)
-    return min(max(rows_a_group, 1), ROWS_A_GROUP)
+    return rows_of_group(rows.num_rows, rows.nbytes)
+
+
+def rows_of_group(rows: int, size: int) -> int:
+    """How many of so many rows, which have `size` bytes, a row group has."""
+    return min(max(GROUP_BYTES * rows // max(size, 1), 1), ROWS_A_GROUP)
 
 
 def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -302,18 +313,21 @@ def refuse_full_disk(folder: Path, more: int = 0) -> None:
 
 
 @contextmanager
-def compacting_alone(folder: Path, *, wait: bool) -> Iterator[bool]:
+def compacting_alone(folder: Path, *, wait: bool) -> Iterator[bool | None]:
     """Whether no other process of this machine compacts the table in `folder` until this is done; with `wait`, after
-    the one that does. False on a file system without locks.
+    the one that does. None on a file system without locks.
 
     delta-rs commits a compaction although another one has replaced the same files, and then the table has each of their
-    rows twice: its check for conflicts skips files that were removed without a change of data."""
+    rows twice: its check for conflicts skips files that were removed without a change of data, and `optimize.compact`
+    tries again whatever `max_commit_retries` says."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError:
+        except BlockingIOError:
             yield False
+        except OSError:
+            yield None
         else:
             yield True
     finally:

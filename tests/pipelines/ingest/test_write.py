@@ -161,7 +161,7 @@ def test_as_spark_writes_it(spark: SparkSession, tmp_path: Path, key: str, monke
                     patch.setattr(limits, "DELIVERED", -1)
                 else:
                     patch.setattr(deliver, "write_by_spark", refused)
-                    patch.setattr(delete, "_delete_keys", refused)
+                    patch.setattr(delete, "_delete_by_spark", refused)
                 source = Source(spark, tmp_path / f"{draw} {by_spark}", contract)
                 said = [source.bring(deliveries[0], "delivery 0")]
                 source.widen()
@@ -172,6 +172,51 @@ def test_as_spark_writes_it(spark: SparkSession, tmp_path: Path, key: str, monke
 
 def refused(*_: Any, **__: Any) -> None:
     raise AssertionError("Spark has been asked")
+
+
+CONDITIONS = (
+    "price > 1",
+    "price <= 0 OR price IS NULL",
+    "price != price",
+    "NOT (price < 2.5)",
+    "note = ''",
+    "at >= TIMESTAMP '2026-01-05T03:00:00Z' AND at < TIMESTAMP '2026-01-05T09:00:00.000001Z'",
+    "at IS NULL",
+    "paid = 1.25 OR paid > 2",
+    "n % 2 = 1 AND shop = 'a'",
+    "n * 9223372036854775807 > 0",
+    "shop IS NULL OR lower(shop) = 'ü'",
+    "1 = 2",
+)
+EVERY_ROW = "1 = 1"
+
+
+@pytest.mark.more_in_chaos
+def test_deletions_by_condition_as_spark_makes_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One meaning of a condition, for NULL, NaN, -0.0, decimals, moments to the microsecond and numbers that do not fit
+    64 bits. Nothing of it is left to Spark."""
+    contract = contract_of(tmp_path, ("n",))
+    for draw in range(DRAWS):
+        rng = random.Random(f"where {draw} {PART}")
+        rows = drawn(rng, 13)
+        asked = [delete.rows_where(text, contract) for text in (*rng.sample(CONDITIONS, 5), EVERY_ROW)]
+        outcomes: list[list[Any]] = []
+        for by_spark in (False, True):
+            with monkeypatch.context() as patch:
+                if by_spark:
+                    patch.setattr(limits, "JUDGED", -1)
+                else:
+                    patch.setattr(delete, "_delete_by_spark", refused)
+                    patch.setattr(delete, "read_at", refused)
+                source = Source(spark, tmp_path / f"{draw} {by_spark}", contract)
+                source.bring(rows, "rows")
+                source.widen()
+                counted = [delete.find_rows(spark, source.warehouse, contract, one).rows for one in asked]
+                done = [delete_rows(spark, source.warehouse, contract, one, "gone") for one in asked]
+                outcomes.append([counted, done, source.rows(), source.changes()])
+        assert outcomes[0] == outcomes[1]
 
 
 def test_other_rows_and_files_stay(spark: SparkSession, tmp_path: Path) -> None:

@@ -365,7 +365,14 @@ def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
     before = bag(spark.read.format("delta").load(path))
     compact(spark, path)
     assert bag(spark.read.format("delta").load(path)) == before
-    assert len(table_here(spark, path).files) == 1
+    table = table_here(spark, path)
+    (file,) = table.files
+    group = pq.read_metadata(table.folder / file).row_group(0)
+    columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
+    assert {column.compression for column in columns.values()} == {"SNAPPY"}
+    assert {name for name in ("real", "large", "whole") if columns[name].statistics} == {"whole"}
+    bounds = [table.actions[f"max.{name}"].to_pylist() for name in ("real", "large", "whole")]
+    assert bounds == [[None], [None], [5]]
     assert len(table_here(spark, path, 6).files) == 6
     assert bag(read_at(spark, path, 6)) == before
     assert append_any(spark, path, pa.Table.from_pylist(rows(6, 1), SCHEMA)) == latest_version(spark, path) == 8
@@ -395,12 +402,12 @@ def test_who_waits_to_put_files_together(tmp_path: Path, monkeypatch: pytest.Mon
     with compacting_alone(tmp_path, wait=False) as first:
         assert first
         with compacting_alone(tmp_path, wait=False) as second:
-            assert not second
+            assert second is False
     with compacting_alone(tmp_path, wait=True) as third:
         assert third
     monkeypatch.setattr(fcntl, "flock", lambda *_: os.close(-1))  # EBADF, as NFS answers
     with compacting_alone(tmp_path, wait=True) as unknown:
-        assert not unknown
+        assert unknown is None
 
 
 @pytest.mark.parametrize("way", WAYS)
