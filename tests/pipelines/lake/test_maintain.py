@@ -15,7 +15,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from tests.pipelines.revision.test_rewrite import Lake, bag, row, table_of
-from trendlake.pipelines.lake import limits, maintain_here
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here import maintain as maintain_module
 from trendlake.pipelines.lake.here.log import logged_versions
 from trendlake.pipelines.lake.here.maintain import Kept
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
@@ -30,7 +31,7 @@ YEAR_AGO = time.time() - 366 * 86400
 
 def maintained(spark: SparkSession, path: str) -> Kept:
     """In this process: what is left to Spark is an error."""
-    return maintain_here.maintain_here(spark, "results/x", path)
+    return maintain_module.maintain_here(spark, "results/x", path)
 
 
 def maintained_on_spark(spark: SparkSession, path: str, *, on_spark: bool = True) -> Kept:
@@ -169,7 +170,7 @@ def test_a_writer_comes_meanwhile(
     for number in range(3):
         lake.write([row(number)])
     rows = [row(n) for n in range(3)]
-    real, others = maintain_here._rows_a_group, [writer]
+    real, others = maintain_module._rows_a_group, [writer]
 
     def meanwhile(*asked: Any) -> int:
         if others:
@@ -184,7 +185,7 @@ def test_a_writer_comes_meanwhile(
                     DeltaTable.forPath(spark, lake.path).optimize().executeCompaction()
         return real(*asked)
 
-    monkeypatch.setattr(maintain_here, "_rows_a_group", meanwhile)
+    monkeypatch.setattr(maintain_module, "_rows_a_group", meanwhile)
     done = maintained(spark, lake.path)
     assert not others
     assert lake.rows() == bag(table_of(rows))
