@@ -21,13 +21,15 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.flights import all_steps
 from tests.support.signal_patterns import HEAD
-from tests.support.signals import CONTRACT, DAY_US, IN_DRIVER, SCHEMA, START_US, Signals
+from tests.support.signals import CONTRACT, DAY_US, IN_DRIVER, SCHEMA, START_US
 from trendlake.cep_core import run_plan
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.ingest.delete import Selection, delete_rows
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.lake import here as package
+from trendlake.pipelines.lake import lake as lake_of_commands
 from trendlake.pipelines.lake.here import form, log, parquet_scan, read, row_groups, write
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.versions import newest
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
@@ -35,8 +37,7 @@ from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.read import Selection as Wanted
 from trendlake.pipelines.results.read import read_rows
 from trendlake.pipelines.revision.repairs import repairs
-from trendlake.pipelines.spark import on_demand
-from trendlake.pipelines.spark.on_demand import session_on_demand
+from trendlake.pipelines.runs.run import Run, prepare
 from trendlake.pipelines.steps.revise import revise
 
 PATTERN = f"""{HEAD}pattern: A+
@@ -78,26 +79,28 @@ def scenario(folder: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text(text)
     shutil.copy(ROOT / "data_contracts" / "results_trends.yaml", project.contracts)
-    session = session_on_demand(project, IN_DRIVER, "a test", writes=True)
-    lake = Signals(session, project, str(project.patterns / "watched.yaml"))
     contract, warehouse = load_contract(project.contract_path("signals")), Warehouse.of(IN_DRIVER, project)
+    lake = Lake.on_demand(warehouse, project, IN_DRIVER, "a test", writes=True)
 
     def deliver(rows: list[dict[str, Any]], feed: str) -> None:
         table = pa.Table.from_pylist(rows, SCHEMA)
-        ingest(session, warehouse, contract, [table], feed=feed, run_id=feed)
+        ingest(lake, contract, [table], feed=feed, run_id=feed)
+
+    def prepared(run_id: str) -> Run:
+        return prepare(lake, project, IN_DRIVER, "watched", run_id, START_US, START_US + 2 * DAY_US)
 
     deliver(FIRST, "first")
-    run = lake.run(0, 2, "r")
+    run = prepared("r")
     all_steps(run)
     deliver(LATER, "later")
-    delete_rows(session, warehouse, contract, Selection(keys=pa.table({"event_id": ["e5"]})), "gone")
-    revised = lake.run(0, 2, "revision")
+    delete_rows(lake, contract, Selection(keys=pa.table({"event_id": ["e5"]})), "gone")
+    revised = prepared("revision")
     revise(revised)
-    rows = read_rows(session, warehouse.results("watched"), run.plan, Wanted()).table
+    rows = read_rows(lake, warehouse.results("watched"), run.plan, Wanted()).table
     expected = run_plan(run.plan, pa.Table.from_pylist(NOW, SCHEMA))
     assert Counter(map(str, rows.to_pylist())) == Counter(map(str, expected.to_pylist()))
     assert {record.road for record in (*run.records.values(), *revised.records.values())} <= {"here", None}
-    states = repairs(run, read_ledger(session, warehouse, run.name, run.plan, "signals"), newest(session, lake.source))
+    states = repairs(run, read_ledger(lake, run.name, run.plan, "signals"), newest(lake, warehouse.source("signals")))
     assert not [repair for repair in states if repair.state != "windows_due"]
 
 
@@ -106,7 +109,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*_: Any, **__: Any) -> Any:
         raise JavaStartedError
 
-    monkeypatch.setattr(on_demand, "start_session", start)
+    monkeypatch.setattr(lake_of_commands, "start_session", start)
 
 
 def test_the_scenario(tmp_path: Path) -> None:

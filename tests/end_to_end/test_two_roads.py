@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.bare_lake import bare_lake
 from tests.support.one_session import Desk, share_session
 from tests.support.warehouse_0_2 import FOLDER
 from trendlake.pipelines import generate
@@ -117,7 +118,7 @@ def walk(project: Project) -> dict[str, str]:
 
 def stored(spark: SparkSession, project: Project, table: str) -> str:
     """The rows of a table without their times, and its change feed by version, in order."""
-    version = table_here(spark, project.path(table))
+    version = table_here(bare_lake(spark), project.path(table))
     names = [name for name in version.schema.names if name not in ("published_at", "quarantined_at")]
     rows = version.every(names, 10_000).to_pylist()
     lines = sorted(project.canonical(row) for row in rows)
@@ -132,7 +133,7 @@ def notes(spark: SparkSession, project: Project, table: str) -> str:
     def about(commit: Commit) -> Any:
         return {"version": commit.version, "changed": commit.changed if commit.note else None, "note": commit.note}
 
-    return project.canonical([about(commit) for commit in known_commits(spark, project.path(table))])
+    return project.canonical([about(commit) for commit in known_commits(bare_lake(spark), project.path(table))])
 
 
 def test_both_roads_answer_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +148,7 @@ def test_both_roads_answer_the_same(spark: SparkSession, tmp_path: Path, monkeyp
     for command, answer in local.items():
         assert answer == by_spark[command], command
     for table in TABLES:
-        first, second = (notes(spark, project, table) for project in projects)
+        first, second = (notes(bare_lake(spark), project, table) for project in projects)
         assert first == second, table
         first, second = (stored(spark, project, table) for project in projects)
         assert first == second, table

@@ -15,6 +15,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from tests.pipelines.revision.test_rewrite import Lake, bag, row, table_of
+from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.lake import limits, maintain_here
 from trendlake.pipelines.lake.here.log import logged_versions
 from trendlake.pipelines.lake.here.maintain import Kept
@@ -30,11 +31,11 @@ YEAR_AGO = time.time() - 366 * 86400
 
 def maintained(spark: SparkSession, path: str) -> Kept:
     """In this process: what is left to Spark is an error."""
-    return maintain_here.maintain_here(spark, "results/x", path)
+    return maintain_here.maintain_here(bare_lake(spark), "results/x", path)
 
 
 def maintained_on_spark(spark: SparkSession, path: str, *, on_spark: bool = True) -> Kept:
-    (done,) = maintain(spark, {"results/x": path}, on_spark=on_spark)
+    (done,) = maintain(bare_lake(spark), {"results/x": path}, on_spark=on_spark)
     return done
 
 
@@ -99,7 +100,7 @@ def test_both_roads_leave_the_same(spark: SparkSession, tmp_path: Path, old: str
         (by_spark.table, by_spark.files_before, by_spark.files_after, by_spark.bytes_before)
     )
     assert local.files_before > local.files_after == 1
-    assert local.bytes_after == sum(table_here(spark, lake.path).sizes.values())
+    assert local.bytes_after == sum(table_here(bare_lake(spark), lake.path).sizes.values())
     assert lake.rows() == before == bag(spark.read.format("delta").load(str(copy)))
     gone, gone_there = there - files(folder), there - files(copy)
     assert gone == gone_there
@@ -107,13 +108,15 @@ def test_both_roads_leave_the_same(spark: SparkSession, tmp_path: Path, old: str
     assert bool([name for name in gone if name.startswith("_change_data")]) == (old != "none")
     assert bool([name for name in gone if name.startswith("part-")]) == (old != "none")
     for path in (lake.path, str(copy)):
-        table = table_here(spark, path)
+        table = table_here(bare_lake(spark), path)
         assert table.feed(["id"], version, 10).num_rows == 0
         assert len(table.files) == 1
         properties = DeltaTable.forPath(spark, path).detail().select("properties").collect()[0][0]
         assert KEPT.items() <= properties.items()
     if old == "none":
-        assert bag(read_at(spark, lake.path, version - 2)) == bag(read_at(spark, str(copy), version - 2))
+        assert bag(read_at(bare_lake(spark), lake.path, version - 2)) == bag(
+            read_at(bare_lake(spark), str(copy), version - 2)
+        )
     again, again_there = maintained(spark, lake.path), maintained_on_spark(spark, str(copy))
     assert (again.files_before, again.files_after) == (again_there.files_before, again_there.files_after) == (1, 1)
 
@@ -153,11 +156,11 @@ def test_the_log(spark: SparkSession, tmp_path: Path, cleaned: str) -> None:
     assert logged_versions(folder)[-1] == oldest
     if cleaned == "true":
         assert not [file.name for file in log.glob("*.crc") if file.name.lstrip(".")[:20] < f"{newest:020d}"]
-    assert bag(read_at(spark, lake.path, newest + 2)) == bag(table_of([row(n) for n in range(8)]))
+    assert bag(read_at(bare_lake(spark), lake.path, newest + 2)) == bag(table_of([row(n) for n in range(8)]))
     lake.write([row(9)])
     assert lake.rows() == bag(table_of([row(n) for n in range(10)]))
     version = logged_versions(folder)[0]
-    assert table_here(spark, lake.path).feed(["id"], version - 1, 10)[CHANGE].to_pylist() == ["insert"]
+    assert table_here(bare_lake(spark), lake.path).feed(["id"], version - 1, 10)[CHANGE].to_pylist() == ["insert"]
 
 
 @pytest.mark.parametrize("writer", ["appends", "changes", "optimizes"])
@@ -188,7 +191,7 @@ def test_a_writer_comes_meanwhile(
     done = maintained(spark, lake.path)
     assert not others
     assert lake.rows() == bag(table_of(rows))
-    assert done.files_after == len(table_here(spark, lake.path).files)
+    assert done.files_after == len(table_here(bare_lake(spark), lake.path).files)
 
 
 def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +203,7 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path, monkeypatch:
         patch.setattr(limits, "COMPACTED_BYTES", 100)
         with pytest.raises(NotHereError, match="0 MB"):
             maintained(spark, lake.path)
-        assert len(table_here(spark, lake.path).files) == 3
+        assert len(table_here(bare_lake(spark), lake.path).files) == 3
         assert maintained_on_spark(spark, lake.path, on_spark=False).files_after == 1
     clustered = str(tmp_path / "clustered")
     spark.sql(f"CREATE TABLE delta.`{clustered}` (id STRING, at TIMESTAMP) USING delta CLUSTER BY (at)")
