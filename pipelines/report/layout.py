@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
 
-LIFETIME, INTERVAL = ("lifetime_start", "lifetime_end"), ("start", "end")
-"""The columns of times of a row that is a found pattern."""
+WINDOW, LIFETIME, INTERVAL = ("window_start", "window_end"), ("lifetime_start", "lifetime_end"), ("start", "end")
+"""The columns of times of a row: of a window, or of a found pattern."""
+TIMES = {"trends": WINDOW, "automaton": LIFETIME}
+"""By kind; of the others it is `INTERVAL`."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +26,18 @@ class Layout:
 
     @classmethod
     def of(cls, names: Collection[str], kind: str) -> Layout:
-        """Of a table with the columns `names`, of a pattern of a kind."""
-        if kind in ("algebra", "xml_join"):
-            return cls(windows=False, lifetimes=False, graphs=False, named=True)
-        return cls("window_start" in names, "lifetime_end" in names, "matches_log10" in names, named=False)
+        """Of a pattern of a kind, whose columns are `names`: those of its plan or, where it does not compile, of its
+        table. That may have the columns of other kinds, which the pattern has been of, or of those alone."""
+        own = TIMES.get(kind, INTERVAL)
+        times = next((item for item in (own, WINDOW, LIFETIME, INTERVAL) if {*item} <= {*names}), own)
+        named = kind in ("algebra", "xml_join") and times == own
+        graphs = times == INTERVAL and not named and "matches_log10" in names
+        return cls(times == WINDOW, times == LIFETIME, graphs, named)
 
     @property
     def times(self) -> tuple[str, str]:
-        """The columns of times of a row, if it is no window's."""
-        return LIFETIME if self.lifetimes else INTERVAL
+        """The columns of times of a row."""
+        return WINDOW if self.windows else LIFETIME if self.lifetimes else INTERVAL
 
     @property
     def owner(self) -> str:
@@ -42,5 +47,5 @@ class Layout:
     @property
     def hidden(self) -> frozenset[str]:
         """Columns that are not shown as values of a row."""
-        ids = () if self.named or self.lifetimes else ("match_id", "graph", "matches_log10")
+        ids = () if self.named or self.lifetimes or self.windows else ("match_id", "graph", "matches_log10")
         return PROVENANCE_COLUMNS | {*self.times, *ids}

@@ -60,9 +60,11 @@ class Matches:
     columns: Mapping[str, Column]
 
     @classmethod
-    def of(cls, schema: StructType, pattern: PatternFacts, owner: str) -> Matches:
-        there = schema.fieldNames()
-        layout = Layout.of(there, pattern.kind)
+    def of(
+        cls, schema: StructType, pattern: PatternFacts, layout: Layout, owner: str, own: Sequence[str] | None
+    ) -> Matches:
+        """`own`: the columns of the run's plan, where it is known. The table may have those of other forms."""
+        there = [name for name in schema.fieldNames() if own is None or name in own]
         groups = tuple(name for name in pattern.group_by if name in there)
         names = tuple(name for name in there if name not in layout.hidden | set(groups))
         ids = () if layout.named else tuple(name for name in ("match_id", "end_event") if name in there)

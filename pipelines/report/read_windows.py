@@ -40,9 +40,10 @@ def read_results(
     """
     table = Table.at(lake, path, run.results_version)
     with Database(folder) as database:
-        if Layout.of(table.names, pattern.kind).windows:
+        layout = Layout.of(table.names if plan is None else plan.result_schema.names, pattern.kind)
+        if layout.windows:
             return _windows(database, table, pattern, run, plan)
-        return _counted(database, table, pattern, run, plan)
+        return _counted(database, table, pattern, layout, run, plan)
 
 
 def _windows(
@@ -73,11 +74,11 @@ def _load(
 
 
 def _counted(
-    database: Database, table: Table, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None
+    database: Database, table: Table, pattern: PatternFacts, layout: Layout, run: RunFacts, plan: AnyPlan | None
 ) -> ResultFacts:
     """Of a kind without windows in its rows."""
-    owner, span = _span(Layout.of(table.names, pattern.kind), run, plan)
-    loaded = Matches.of(table.schema, pattern, owner)
+    owner, span = _span(layout, run, plan)
+    loaded = Matches.of(table.schema, pattern, layout, owner, None if plan is None else plan.result_schema.names)
     during = During(owner, micros(span.low), micros(span.high))
     older = _load(database, table, loaded.columns, during, _current_forms(run, plan, span))
     facts = read_counted(database, loaded, span, None if plan is None else plan.result_shape.lifetime)

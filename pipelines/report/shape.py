@@ -28,14 +28,15 @@ class Shape:
         """The shape of a table of kind trends.
 
         Groups and measures are the pattern's where the table has them (it may also keep columns of an earlier state
-        of the pattern); without a pattern, groups stand before the window and measures are what is left.
+        of the pattern, before the window too if it was of another kind); without a pattern, groups stand before the
+        window and measures are what is left.
         """
         names = schema.fieldNames()
         companions = frozenset(n for n in names if n.endswith("_log10") and n.removesuffix("_log10") in names)
         before = names[: names.index("window_start")]
         groups = tuple(group_by) if returns and set(group_by) <= set(names) else tuple(before)
         rest = [n for n in names if n not in (*before, *groups, *_SYSTEM) and n not in companions]
-        measures = tuple(n for n in returns if n in rest) or tuple(rest)
+        measures = tuple(n for n in returns if n in names and n not in companions) or tuple(rest)
         counts = [n for n in measures if _is_count(schema[n].dataType)]
         numbers = [n for n in measures if isinstance(schema[n].dataType, st.NumericType)]
         if counts or not numbers:

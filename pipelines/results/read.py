@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
@@ -144,15 +143,15 @@ def _rows_of_members(plan: FamilyPlan, counts: Iterable[tuple[Any, ...]]) -> int
 
 
 def mask(rows: pa.Table, plan: AnyPlan, selection: Selection) -> Any:
-    """For each of `rows` whether it has the groups and times of `selection`: Booleans, not NULL."""
-    tests = [_equal(rows[name], value) for name, value in selection.groups.items()]
+    """For each of `rows` whether it has the groups and times of `selection`: Booleans, not NULL. A row without the time
+    of the plan's is of another kind, which the pattern has been of."""
     time = rows[time_of(plan)].cast(pa.int64())
+    tests = [pc.is_valid(time), *(_equal(rows[name], value) for name, value in selection.groups.items())]
     if selection.start is not None:
         tests.append(pc.greater_equal(time, selection.start))
     if selection.end is not None:
         tests.append(pc.less(time, selection.end))
-    every = pa.chunked_array([np.ones(rows.num_rows, bool)])
-    return reduce(pc.and_, [pc.fill_null(test, False) for test in tests], every)
+    return reduce(pc.and_, [pc.fill_null(test, False) for test in tests])
 
 
 def _equal(values: pa.ChunkedArray, value: Any) -> Any:
@@ -209,14 +208,15 @@ def _current_hashes(plan: AnyPlan, first: int | None, last: int | None) -> set[s
 
 
 def conditions(plan: AnyPlan, selection: Selection) -> list[Column]:
-    """Spark's conditions on rows with the groups and times of `selection`."""
-    tests = [column(name).eqNullSafe(_literal(plan, name, value)) for name, value in selection.groups.items()]
+    """Spark's conditions on rows with the groups and times of `selection`, as `mask`."""
     time = sf.unix_micros(column(time_of(plan)))
+    equal = [column(name).eqNullSafe(_literal(plan, name, value)) for name, value in selection.groups.items()]
+    tests = [time.isNotNull(), *equal]
     if selection.start is not None:
         tests.append(time >= selection.start)
     if selection.end is not None:
         tests.append(time < selection.end)
-    return tests or [sf.lit(True)]
+    return tests
 
 
 def _literal(plan: AnyPlan, name: str, value: Any) -> Column:

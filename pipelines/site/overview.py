@@ -79,10 +79,14 @@ class Counts:
 
     @classmethod
     def of(cls, database: Database, table: Table, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
-        """Those of `table`; None where there is no row."""
-        if Layout.of(table.names, pattern.kind).windows:
+        """Those of `table`; None where there is no row, or where all are of another kind, which the pattern has been
+        of: such a row has no time of this one."""
+        layout = Layout.of(table.names if plan is None else plan.result_schema.names, pattern.kind)
+        if not {*layout.times} <= {*table.names}:
+            return None
+        if layout.windows:
             return _windows(database, table, pattern)
-        return _stretches(database, table, pattern, plan)
+        return _stretches(database, table, pattern, layout, plan)
 
     def __post_init__(self) -> None:
         totals = _largest(self.amounts, "ws, we")
@@ -168,23 +172,27 @@ def _windows(database: Database, table: Table, pattern: PatternFacts) -> Counts 
     rank = RANK if count else "x"
     amounts = ", ".join([*_keys(shape.groups), "ws", "we", "h", f"{x} AS x", f"{log} AS l"])
     database.load(table, columns, select=f"SELECT *, {rank} AS o FROM (SELECT {amounts} FROM batch)")
-    forms, known = _forms(database, "x")
-    return Counts(database, "rows", known, forms, shape.groups, shape.measure, "window") if forms else None
+    forms = _forms(database)
+    if not _keep_timed(database, "ws"):
+        return None
+    return Counts(database, "rows", _all_known(database, "x"), forms, shape.groups, shape.measure, "window")
 
 
-def _stretches(database: Database, table: Table, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
+def _stretches(
+    database: Database, table: Table, pattern: PatternFacts, layout: Layout, plan: AnyPlan | None
+) -> Counts | None:
     """Of the other kinds: rows are counted (of graphs, what they hold) by stretches of time."""
     groups = tuple(name for name in pattern.group_by if name in table.names)
-    layout = Layout.of(table.names, pattern.kind)
     keys = _keys(groups)
     columns = {key: Column(group, "text") for key, group in zip(keys, groups, strict=True)}
     columns |= {"t": Column(plan.owned(range(1))[0] if plan else layout.owner), "h": Column(PLAN_HASH)}
     if layout.graphs:
         columns |= {"x": Column("matches", "count"), "l": Column("matches_log10", "number")}
     database.load(table, columns)
-    forms, known = _forms(database, "x" if layout.graphs else "*")
-    if not forms:
+    forms = _forms(database)
+    if not _keep_timed(database, "t"):
         return None
+    known = _all_known(database, "x" if layout.graphs else "*")
     first, last = database.one("SELECT min(t), max(t) FROM rows")
     unit = unit_of(moment(first), moment(last))
     size = unit.seconds * SECOND
@@ -201,7 +209,20 @@ def _stretches(database: Database, table: Table, pattern: PatternFacts, plan: An
     return Counts(database, "amounts", known, forms, groups, NOUN, unit.name, (first, last))
 
 
-def _forms(database: Database, x: str) -> tuple[Mapping[str | None, int], bool]:
-    """Rows by plan hash, and whether none of them lacks the amount `x`."""
-    rows = database.all(f"SELECT h, count(*), count({x}) FROM rows GROUP BY h")
-    return {form: count for form, count, _ in rows}, all(count == there for _, count, there in rows)
+def _forms(database: Database) -> Mapping[str | None, int]:
+    """Rows by plan hash."""
+    return dict(database.all("SELECT h, count(*) FROM rows GROUP BY h"))
+
+
+def _keep_timed(database: Database, time: str) -> int:
+    """Leaves the rows that have a `time`, not those of other kinds; how many there are."""
+    (rows, timed) = database.one(f"SELECT count(*), count({time}) FROM rows")
+    if timed < rows:
+        database.run(f"DELETE FROM rows WHERE {time} IS NULL")
+    return int(timed)
+
+
+def _all_known(database: Database, x: str) -> bool:
+    """Whether no row lacks the amount `x`."""
+    (rows, known) = database.one(f"SELECT count(*), count({x}) FROM rows")
+    return bool(rows == known)

@@ -35,15 +35,22 @@ def table(path: str, version: int | None = None) -> pa.Table | None:
                 there.pop(action["remove"]["path"], None)
             if "add" in action:
                 there[action["add"]["path"]] = None
-    parts = [pq.read_table(Path(path, name)) for name in there]
+    parts = [_plain(pq.read_table(Path(path, name))) for name in there]
     if not parts:
         return pa.table({name: pa.nulls(0) for name in columns})
-    rows_of_files = pa.concat_tables(parts, promote_options="permissive")
-    for number, column in enumerate(rows_of_files.schema):
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def _plain(part: pa.Table) -> pa.Table:
+    """The columns of a file under the types that Delta knows, whoever wrote it."""
+    for number, column in enumerate(part.schema):
+        values = part[column.name]
         if pa.types.is_timestamp(column.type):  # INT96 in the files: nanoseconds of UTC that do not say so
-            utc = rows_of_files[column.name].cast(pa.timestamp("us"), safe=False).cast(pa.timestamp("us", "UTC"))
-            rows_of_files = rows_of_files.set_column(number, column.name, utc)
-    return rows_of_files
+            values = values.cast(pa.timestamp("us"), safe=False).cast(pa.timestamp("us", "UTC"))
+        elif pa.types.is_string_view(column.type):  # as delta-rs writes in a MERGE
+            values = values.cast(pa.string())
+        part = part.set_column(number, column.name, values)
+    return part
 
 
 def rows(path: str, names: list[str], version: int | None = None) -> list[dict[str, Any]]:
