@@ -1,4 +1,4 @@
-"""The functions that run plans of kind algebra (see `cep_core.kinds.Kind`)."""
+"""The functions that run plans of kind algebra (see `cep_core.kind.Kind`)."""
 
 from __future__ import annotations
 

@@ -14,15 +14,17 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from tests.pipelines.revision.test_rewrite import Lake, bag, row, table_of
+from tests.pipelines.revision.test_rewrite import Results, bag, row, table_of
 from tests.support.bare_lake import bare_lake
-from trendlake.pipelines.lake import limits, maintain_here
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here import maintain as maintain_module
 from trendlake.pipelines.lake.here.log import logged_versions
 from trendlake.pipelines.lake.here.maintain import Kept
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.maintain import maintain
 from trendlake.pipelines.lake.road import NotHereError
-from trendlake.pipelines.lake.warehouse import KEPT, read_at
+from trendlake.pipelines.lake.warehouse import KEPT
 
 pytestmark = pytest.mark.spark
 
@@ -31,7 +33,7 @@ YEAR_AGO = time.time() - 366 * 86400
 
 def maintained(spark: SparkSession, path: str) -> Kept:
     """In this process: what is left to Spark is an error."""
-    return maintain_here.maintain_here(bare_lake(spark), "results/x", path)
+    return maintain_module.maintain_here(bare_lake(spark), "results/x", path)
 
 
 def maintained_on_spark(spark: SparkSession, path: str, *, on_spark: bool = True) -> Kept:
@@ -39,7 +41,7 @@ def maintained_on_spark(spark: SparkSession, path: str, *, on_spark: bool = True
     return done
 
 
-def history(lake: Lake) -> None:
+def history(lake: Results) -> None:
     """Appends and changes, by this process and by Spark: files, removed files, files of changes."""
     for number in range(4):
         lake.write([row(3 * number), row(3 * number + 1), row(3 * number + 2)])
@@ -75,9 +77,9 @@ def files(folder: Path) -> set[str]:
     }
 
 
-def two_equal(spark: SparkSession, tmp_path: Path, until: Callable[[int], int]) -> tuple[Lake, Path]:
+def two_equal(spark: SparkSession, tmp_path: Path, until: Callable[[int], int]) -> tuple[Results, Path]:
     """A table with a history, and its copy, in which times of files are kept."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     history(lake)
     folder = Path(lake.path)
     age(folder, until(logged_versions(folder)[0] + 1))
@@ -123,7 +125,7 @@ def test_both_roads_leave_the_same(spark: SparkSession, tmp_path: Path, old: str
 
 def test_the_properties_of_a_table_made_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
     """How long files are kept is set where it was not, and nothing else about the table changes."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     spark.sql(f"ALTER TABLE delta.`{lake.path}` UNSET TBLPROPERTIES ('delta.logRetentionDuration')")
     lake.write([row(1)])
     before = DeltaTable.forPath(spark, lake.path).detail().collect()[0]
@@ -140,7 +142,7 @@ def test_the_properties_of_a_table_made_elsewhere(spark: SparkSession, tmp_path:
 def test_the_log(spark: SparkSession, tmp_path: Path, cleaned: str) -> None:
     """Old entries go once there is a checkpoint after them, unless the table says that they stay; young versions can be
     read, and the table as ever."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     spark.sql(f"ALTER TABLE delta.`{lake.path}` SET TBLPROPERTIES ('delta.enableExpiredLogCleanup' = '{cleaned}')")
     for number in range(6):
         lake.write([row(number)])
@@ -168,11 +170,11 @@ def test_a_writer_comes_meanwhile(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str
 ) -> None:
     """Between the files being read and the commit: each row is there once, as the other writer has left it."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     for number in range(3):
         lake.write([row(number)])
     rows = [row(n) for n in range(3)]
-    real, others = maintain_here._rows_a_group, [writer]
+    real, others = maintain_module._rows_a_group, [writer]
 
     def meanwhile(*asked: Any) -> int:
         if others:
@@ -187,7 +189,7 @@ def test_a_writer_comes_meanwhile(
                     DeltaTable.forPath(spark, lake.path).optimize().executeCompaction()
         return real(*asked)
 
-    monkeypatch.setattr(maintain_here, "_rows_a_group", meanwhile)
+    monkeypatch.setattr(maintain_module, "_rows_a_group", meanwhile)
     done = maintained(spark, lake.path)
     assert not others
     assert lake.rows() == bag(table_of(rows))
@@ -196,7 +198,7 @@ def test_a_writer_comes_meanwhile(
 
 def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Much to be rewritten, file systems without locks, clustered tables: nothing is done here, and then all of it."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     for number in range(3):
         lake.write([row(number)])
     with monkeypatch.context() as patch:

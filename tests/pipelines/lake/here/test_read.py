@@ -75,7 +75,7 @@ def write(spark: SparkSession, path: str, rows: list[dict[str, Any]], mode: str 
 
 
 def new_table(spark: SparkSession, path: Path, **properties: str) -> str:
-    builder = DeltaTable.create(bare_lake(spark)).location(str(path))
+    builder = DeltaTable.create(spark).location(str(path))
     builder = builder.addColumns(spark.createDataFrame(SCHEMA.empty_table()).schema)
     for key, value in (FED | {f"delta.{name}": value for name, value in properties.items()}).items():
         builder = builder.property(key, value)
