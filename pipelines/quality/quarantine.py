@@ -150,8 +150,11 @@ def keeping(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 def kept_by(rules: Sequence[Rule]) -> Column:
     """Whether a row keeps every rule of single rows that quarantines rows."""
-    single = _single(rules)
-    return _asked(single, partial(_all_kept, single), BooleanType()) if single else sf.lit(True)
+    single, one_row = _single(rules), pa.table({"": [None]})
+    if not all(keep(rule, one_row)[0] for rule in single if not columns_of([rule])):
+        return sf.lit(False)
+    asked = [rule for rule in single if columns_of([rule])]  # Spark asks no function without columns
+    return _asked(asked, partial(_all_kept, asked), BooleanType()) if asked else sf.lit(True)
 
 
 def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFrame:
