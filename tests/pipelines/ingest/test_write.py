@@ -214,8 +214,8 @@ def test_deletions_by_condition_as_spark_makes_them(
                 source = Source(spark, tmp_path / f"{draw} {by_spark}", contract)
                 source.bring(rows, "rows")
                 source.widen()
-                counted = [delete.find_rows(bare_lake(spark), contract, one).rows for one in asked]
-                done = [delete_rows(bare_lake(spark), contract, one, "gone") for one in asked]
+                counted = [delete.find_rows(Lake.of(spark, source.warehouse), contract, one).rows for one in asked]
+                done = [delete_rows(Lake.of(spark, source.warehouse), contract, one, "gone") for one in asked]
                 outcomes.append([counted, done, source.rows(), source.changes()])
         assert outcomes[0] == outcomes[1]
 
