@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from delta.tables import DeltaTable
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.errors import Place, TextError, TrendlakeError
@@ -146,7 +146,7 @@ def delete_rows(lake: Lake, contract: Contract, selection: Selection, run_id: st
         own = partial(writing_lake, lake, token, selected.version, contract)
         target = Target(lake, token, path, selected.version, contract)
         if isinstance(tried(partial(_delete_here, target, selection)), NotHere):
-            _delete_by_spark(own().spark, path, selection)
+            _delete_by_spark(own(), path, selection)
         commit = own_commit(lake, path, token)
         rows = commit.metric("numDeletedRows" if commit.operation == "DELETE" else "numTargetRowsDeleted")
         return replace(selected, rows=rows, version=commit.version)
@@ -171,15 +171,15 @@ def _delete_here(target: Target, selection: Selection) -> int:
     return delete_here(target, selection.keys)
 
 
-def _delete_by_spark(session: SparkSession, path: str, selection: Selection) -> None:
-    table = DeltaTable.forPath(session, path)
+def _delete_by_spark(lake: Lake, path: str, selection: Selection) -> None:
+    table = DeltaTable.forPath(lake.spark, path)
     if selection.rule is not None:
         table.delete(q.is_good(selection.rule))
         return
     keys = selection.keys
     assert keys is not None
     same = [_side("t", name).eqNullSafe(_side("s", name)) for name in keys.column_names]
-    table.alias("t").merge(frame_of(session, keys).alias("s"), _all(same)).whenMatchedDelete().execute()
+    table.alias("t").merge(frame_of(lake.spark, keys).alias("s"), _all(same)).whenMatchedDelete().execute()
 
 
 def _side(side: str, name: str) -> Column:
