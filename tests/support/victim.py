@@ -156,7 +156,7 @@ def watch(boundaries: Boundaries) -> None:
     boundaries.around(computation, "leave_staged", lambda *_: "writing staging")
     boundaries.around(record, "append_any", lambda *_: "writing run record")
     boundaries.around(write, "_commit", committed)
-    boundaries.around(create, "_created_here", lambda _, path, *__: f"creating {table_of(path)}")
+    boundaries.around(create, "created_here", lambda _, path, *__: f"creating {table_of(path)}")
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
     boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
 
