@@ -29,7 +29,9 @@ from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.lake import here as package
 from trendlake.pipelines.lake import lake as lake_of_commands
 from trendlake.pipelines.lake.here import form, log, parquet_scan, read, row_groups, write
+from trendlake.pipelines.lake.here import maintain as maintenance
 from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.maintain import maintain
 from trendlake.pipelines.lake.versions import newest
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
@@ -73,7 +75,8 @@ NOW = [*(row for row in FIRST if row["event_id"] not in ("e3", "e5")), *LATER]
 
 
 def scenario(folder: Path) -> None:
-    """Deliveries, a run, a correction, a deletion and a revision; the rows are those that the engine computes."""
+    """Deliveries, a run, a correction, a deletion, a revision and maintenance; the rows are those that the engine
+    computes."""
     project = Project(folder, folder / "state")
     for path, text in ((project.contracts / "signals.yaml", REPLACED), (project.patterns / "watched.yaml", PATTERN)):
         path.parent.mkdir(parents=True)
@@ -96,7 +99,10 @@ def scenario(folder: Path) -> None:
     delete_rows(lake, contract, Selection(keys=pa.table({"event_id": ["e5"]})), "gone")
     revised = prepared("revision")
     revise(revised)
-    rows = read_rows(lake, warehouse.results("watched"), run.plan, Wanted()).table
+    results = warehouse.results("watched")
+    (kept,) = maintain(lake, {"results/watched": results})
+    assert kept.files_after == len(read.table_here(lake, results).files) == 1
+    rows = read_rows(lake, results, run.plan, Wanted()).table
     expected = run_plan(run.plan, pa.Table.from_pylist(NOW, SCHEMA))
     assert Counter(map(str, rows.to_pylist())) == Counter(map(str, expected.to_pylist()))
     assert {record.road for record in (*run.records.values(), *revised.records.values())} <= {"here", None}
@@ -122,7 +128,7 @@ def holders(function: Any) -> Iterator[tuple[Any, str]]:
         yield from ((module, name) for name, value in vars(module).items() if value is function)
 
 
-MODULES = (form, log, parquet_scan, read, row_groups, write)
+MODULES = (form, log, maintenance, parquet_scan, read, row_groups, write)
 FUNCTIONS: tuple[tuple[Any, str], ...] = (
     (form, "other_forms"),
     (form, "takes_writes"),
@@ -133,6 +139,7 @@ FUNCTIONS: tuple[tuple[Any, str], ...] = (
     (log, "commit_info"),
     (log, "logged_versions"),
     (log, "commit_actions"),
+    (maintenance, "maintain_here"),
     (parquet_scan, "plain_batches"),
     (read, "table_here"),
     (read, "inside"),
@@ -205,6 +212,7 @@ def one_less(original: Any) -> Callable[..., Any]:
 WRONG: dict[str, tuple[Any, str, Callable[[Any], Callable[..., Any]]]] = {
     "form": (form, "takes_writes", lambda _: lambda *__: False),
     "log": (log, "logged_versions", lambda original: lambda folder: original(folder)[1:] or original(folder)),
+    "maintain": (maintenance, "maintain_here", lambda _: lambda *__: maintenance.Kept("results/watched", 9, 9, 9, 9)),
     "parquet_scan": (
         parquet_scan,
         "plain_batches",
