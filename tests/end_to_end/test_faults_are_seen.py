@@ -100,8 +100,8 @@ def scenario(folder: Path) -> None:
     revised = prepared("revision")
     revise(revised)
     results = warehouse.results("watched")
-    (kept,) = maintain(lake, {"results/watched": results})
-    assert kept.files_after == len(read.table_here(lake, results).files) == 1
+    (done,) = maintain(lake, {"results/watched": results})
+    assert done.files_after == len(read.table_here(lake, results).files) == 1
     rows = read_rows(lake, results, run.plan, Wanted()).table
     expected = run_plan(run.plan, pa.Table.from_pylist(NOW, SCHEMA))
     assert Counter(map(str, rows.to_pylist())) == Counter(map(str, expected.to_pylist()))
