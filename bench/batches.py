@@ -69,7 +69,7 @@ def lake(spark: SparkSession, state: Path, events: int) -> Project:
     project = bench_project(state)
     run = run_of(spark, project, "any")
     path = run.warehouse.source("trades")
-    create_source(spark, path, run.contract)
+    create_source(run.lake, path, run.contract)
     trades(spark, events, COMPANIES).write.format("delta").mode("append").save(path)
     return project
 
@@ -81,7 +81,7 @@ def some(spark: SparkSession, project: Project, name: str, count: int) -> list[R
 def together(runs: Sequence[Run]) -> list[str]:
     """Runs them as one batch; how each has ended."""
     members = [Member(run.name, run) for run in runs]
-    list(run_batch(runs[0].spark, members))
+    list(run_batch(runs[0].lake, members))
     return [member.state for member in members]
 
 
@@ -161,7 +161,7 @@ def revised(runs: Sequence[Run]) -> None:
 def correct(run: Run) -> None:
     """Mirrored prices, by which other rows fall, for `CORRECTED` rows of `CONCERNED` companies."""
     path = run.warehouse.source("trades")
-    table = run.spark.read.format("delta").load(path)
+    table = run.lake.spark.read.format("delta").load(path)
     names = [f"C{number:04d}" for number in range(CONCERNED)]
     ids = [
         row[0]
@@ -173,7 +173,7 @@ def correct(run: Run) -> None:
         .collect()
     ]
     listed = ", ".join(f"'{identity}'" for identity in ids)
-    run.spark.sql(f"UPDATE delta.`{path}` SET price = {HIGHEST} - price WHERE event_id IN ({listed})")
+    run.lake.spark.sql(f"UPDATE delta.`{path}` SET price = {HIGHEST} - price WHERE event_id IN ({listed})")
 
 
 def failing_runs(spark: SparkSession, state: Path, patterns: int) -> list[Measured]:

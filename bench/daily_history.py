@@ -46,7 +46,7 @@ def daily_history(state: Path) -> list[Measured]:
     try:
         project = bench_project(state)
         base = run_of(spark, project, "daily", FALLING)
-        create_source(spark, base.warehouse.source("trades"), base.contract)
+        create_source(base.lake, base.warehouse.source("trades"), base.contract)
         few = after(spark, base, 0, FEW)
         many = after(spark, base, FEW, MANY)
     finally:

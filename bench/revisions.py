@@ -22,7 +22,7 @@ from pyspark.sql import functions as sf
 from bench.measured import Measured, show
 from bench.trades import DAY, FALLING, bench_project, run_of, session, timed, trades
 from trendlake.pipelines.ingest.deliver import create_source
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
@@ -63,7 +63,7 @@ def change(run: Run, window: int) -> None:
         sf.col("event_time") < sf.timestamp_micros(sf.lit(end))
     )
     picked = sf.pmod(sf.xxhash64("event_id"), sf.lit(CHANGED // WINDOWS)) == 0
-    source = DeltaTable.forPath(run.spark, run.warehouse.source("trades"))
+    source = DeltaTable.forPath(run.lake.spark, run.warehouse.source("trades"))
     source.update(inside & picked, {"price": sf.lit(100_000.0) - sf.col("price")})
 
 
@@ -73,7 +73,7 @@ def recompute(run: Run) -> None:
 
 
 def rows_of(run: Run) -> set[tuple[object, ...]]:
-    table = run.spark.read.format("delta").load(run.warehouse.results(run.name))
+    table = run.lake.spark.read.format("delta").load(run.warehouse.results(run.name))
     return {tuple(row) for row in table.select(*run.plan.result_schema.names).collect()}
 
 
@@ -102,7 +102,7 @@ def first_of_process(state: Path) -> Measured:
 def measured(spark: SparkSession, project: Project, events: int, rounds: int) -> list[Measured]:
     followed = run_of(spark, project, "followed", QUERY)
     path = followed.warehouse.source("trades")
-    create_source(spark, path, followed.contract)
+    create_source(followed.lake, path, followed.contract)
     trades(spark, events, COMPANIES).write.format("delta").mode("append").save(path)
     recompute(followed)
     whole, changed, quiet = [], [], []
@@ -115,9 +115,9 @@ def measured(spark: SparkSession, project: Project, events: int, rounds: int) ->
             kept_record.__dict__.update(revise(run).__dict__)
 
         changed.append(timed(again))
-        table = latest_version(spark, run.warehouse.results(run.name))
+        table = latest_version(run.lake, run.warehouse.results(run.name))
         quiet.append(timed(again))
-        if record.rows_updated or latest_version(spark, run.warehouse.results(run.name)) != table:
+        if record.rows_updated or latest_version(run.lake, run.warehouse.results(run.name)) != table:
             raise SystemExit("a revision where nothing has changed made a commit")
     for number in range(rounds + 1):
         fresh = run_of(spark, project, f"fresh_{number}", QUERY)

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from bench.measured import Measured, show
 from bench.trades import FALLING, bench_project, run_of, session, timed, trades
 from trendlake.pipelines.ingest.deliver import create_source, ingest
-from trendlake.pipelines.lake.warehouse import read_at
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.frames import frame_of
 from trendlake.pipelines.steps.sequence import STEPS
@@ -46,7 +46,7 @@ def events(first: int, count: int, price: float = 1.0) -> pa.Table:
 
 def deliver(run: Run, rows: pa.Table, number: int) -> None:
     """One delivery; raises SystemExit where not all rows were taken."""
-    record = ingest(run.spark, run.warehouse, run.contract, [rows], feed=f"feed {number}", run_id=f"bench {number}")
+    record = ingest(run.lake, run.contract, [rows], feed=f"feed {number}", run_id=f"bench {number}")
     if (record.rows_inserted or 0) + (record.rows_updated or 0) != rows.num_rows:
         raise SystemExit(f"a delivery of {rows.num_rows} rows was not taken whole")
 
@@ -56,7 +56,7 @@ def small_runs(state: Path) -> list[Measured]:
     spark, project = session(), bench_project(state)
     try:
         run = run_of(spark, project, "small", QUERY)
-        create_source(spark, run.warehouse.source("trades"), run.contract)
+        create_source(run.lake, run.warehouse.source("trades"), run.contract)
         deliver(run, events(0, FEW), 0)
         runs, deliveries, corrections = [], [], []
         for number in range(WARM + ROUNDS):
@@ -97,9 +97,9 @@ def into_many(spark: SparkSession, state: Path) -> tuple[float, float]:
     project = bench_project(state)
     run = run_of(spark, project, "large", QUERY)
     path, plain = run.warehouse.source("trades"), f"{state}/plain"
-    create_source(spark, path, run.contract)
+    create_source(run.lake, path, run.contract)
     trades(spark, MANY, COMPANIES).write.format("delta").mode("append").save(path)
-    read_at(spark, path, 1).write.format("delta").save(plain)
+    read_at(run.lake, path, 1).write.format("delta").save(plain)
     delivered, appended = [], []
     for number in range(WARM + ROUNDS):
         rows = events(number * DELIVERED, DELIVERED)

@@ -24,7 +24,7 @@ from bench.measured import Measured, show
 from bench.quotes import CONTRACT, double_top, write_quotes
 from bench.trades import bench_project, run_of, session, timed, write_trades
 from trendlake.cep_core import run_plan
-from trendlake.pipelines.lake.warehouse import read_at
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.project.paths import Project, find_project
 from trendlake.pipelines.results.source_events import read_events
 from trendlake.pipelines.runs.run import Run
@@ -41,7 +41,7 @@ STEPS = (compute, check_results, publish)
 
 def bare_sort(run: Run, *without: str) -> None:
     """Spark's own work on the columns the plan names."""
-    source = read_at(run.spark, run.warehouse.source(run.contract.name), 0).select(*run.plan.columns).drop(*without)
+    source = read_at(run.lake, run.warehouse.source(run.contract.name), 0).select(*run.plan.columns).drop(*without)
     (key,) = run.plan.unit_key
     ordered = source.repartition(key).sortWithinPartitions(key, "event_time")
     ordered.write.format("noop").mode("overwrite").save()
@@ -53,7 +53,7 @@ def check_answers(run: Run) -> None:
     events = read_events(run, run.need("check_source"))
     whole = run_plan(run.plan, events.where(events["company"].isin(some)).toArrow(), run.windows)
     expected = {row["company"]: row["trends_log10"] for row in whole.to_pylist()}
-    published = run.spark.read.format("delta").load(run.warehouse.results(run.name))
+    published = run.lake.spark.read.format("delta").load(run.warehouse.results(run.name))
     counts = {row["company"]: row["trends_log10"] for row in published.where(published["company"].isin(some)).collect()}
     if published.count() != COMPANIES or expected.keys() != counts.keys():
         raise SystemExit("the Spark job's rows are not those of every company")
@@ -66,7 +66,7 @@ def check_runs(run: Run) -> None:
     some = ["S0000", "S0007", f"S{COMPANIES - 1:04d}"]
     events = read_events(run, run.need("check_source"))
     whole = run_plan(run.plan, events.where(events["symbol"].isin(some)).toArrow(), run.windows)
-    published = run.spark.read.format("delta").load(run.warehouse.results(run.name))
+    published = run.lake.spark.read.format("delta").load(run.warehouse.results(run.name))
     rows = published.where(published["symbol"].isin(some)).select(*run.plan.key).toArrow()
     expected = sorted(map(str, whole.select(list(run.plan.key)).to_pylist()))
     if not expected or sorted(map(str, rows.to_pylist())) != expected:

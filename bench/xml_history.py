@@ -59,7 +59,7 @@ def of_days(first: int, last: int) -> pa.Table:
 def long_history(spark: SparkSession, project: Project) -> Measured:
     """The median of the runs of three days with two days of history, beside that after a hundred days."""
     base = feed_run(spark, project, "daily", feed_queries(QUERIES, 3))
-    create_source(spark, base.warehouse.source("feeds"), base.contract)
+    create_source(base.lake, base.warehouse.source("feeds"), base.contract)
     took: dict[int, float] = {}
     done = 0
     for history in (FEW, DAYS):
@@ -86,7 +86,7 @@ def corrected(spark: SparkSession, project: Project) -> Measured:
     SystemExit where the rows of both differ."""
     queries = [query for query in feed_queries(10_000, 4) if conditions(query) >= CONDITIONS][:1_000]
     run = replace(feed_run(spark, project, "week", queries), start_us=0, end_us=WEEK * DAY)
-    create_source(spark, run.warehouse.source("feeds"), run.contract)
+    create_source(run.lake, run.warehouse.source("feeds"), run.contract)
     documents = feeds(DOCUMENTS, DOCUMENTS / WEEK / 86_400, 1, 0)
     deliver(run, documents, 0)
     whole(run)
@@ -124,7 +124,7 @@ def corrected(spark: SparkSession, project: Project) -> Measured:
 
 def rows_of(run: Run) -> list[dict[str, Any]]:
     """The published rows, without their origin."""
-    table = run.spark.read.format("delta").load(run.warehouse.results(run.name))
+    table = run.lake.spark.read.format("delta").load(run.warehouse.results(run.name))
     rows: list[dict[str, Any]] = table.select(*run.plan.result_schema.names).toArrow().to_pylist()
     return rows
 

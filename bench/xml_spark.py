@@ -25,7 +25,7 @@ from bench.xml_join import ITEMS, MANY, WEEK, items, parsed
 from trendlake.cep_core.xml_join.compile.plan import XmlJoinPlan
 from trendlake.pipelines.generate.xml_queries import feed_pattern, feed_queries
 from trendlake.pipelines.ingest.deliver import create_source
-from trendlake.pipelines.lake.warehouse import read_at
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.runs.run import Run
@@ -68,7 +68,7 @@ def together(spark: SparkSession, project: Project) -> Measured:
     queries = feed_queries(MANY, 2)
     many = run_named("many", {**feed_pattern(WITHIN), "each": queries})
     nothing = run_named("nothing", NOTHING)
-    create_source(spark, many.warehouse.source("feeds"), many.contract)
+    create_source(many.lake, many.warehouse.source("feeds"), many.contract)
     deliver(many, items(), 0)
     seconds, rows = computed(many, 1, ROUNDS)
     alone, without_rows = [], []
@@ -99,7 +99,7 @@ def computed(run: Run, warm: int, rounds: int) -> tuple[float, int]:
 
 def parsing_on_spark(run: Run) -> float:
     """Seconds by which a job that parses all documents of the run's source is longer than one that reads them."""
-    documents = read_at(run.spark, run.warehouse.source("feeds"), 1).select("document").repartition(2).persist()
+    documents = read_at(run.lake, run.warehouse.source("feeds"), 1).select("document").repartition(2).persist()
 
     def job(work: Callable[[pa.RecordBatch], int]) -> float:
         def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

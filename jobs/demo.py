@@ -27,7 +27,7 @@ from trendlake.jobs.terminal.workspace import Place, session
 from trendlake.pipelines.redaction import redacted
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from trendlake.pipelines.lake.lake import Lake
 
 PATTERNS = ("delay_snowball", "recovery_without_cancellation")
 RANGE = {"from": "2013-01-01T00:00:00Z", "to": "2014-01-02T00:00:00Z"}  # UTC: the last local evening of 2013 is in 2014
@@ -145,13 +145,13 @@ def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
             api.pause(dag_id, True)
 
 
-def print_roads(place: Place, spark: SparkSession, run_id: str) -> None:
+def print_roads(place: Place, lake: Lake, run_id: str) -> None:
     """Where each step of the run has worked, as its record tells."""
     from trendlake.pipelines.lake.road import road_of
     from trendlake.pipelines.runs.record import pattern_records
 
     names = ("pattern", "stage", "record_number", "road", "road_reason")
-    records = pattern_records(spark, place.warehouse, PATTERNS, names, [run_id])
+    records = pattern_records(lake, PATTERNS, names, [run_id])
     for record in sorted(records, key=lambda record: (record["pattern"], record["record_number"])):
         console.print(
             f"  {record['pattern']:<30} {record['stage']:<14} {road_of(record)}", markup=False, soft_wrap=True
@@ -161,10 +161,10 @@ def print_roads(place: Place, spark: SparkSession, run_id: str) -> None:
 def show_results(home: AirflowHome, run_id: str) -> None:
     os.environ.update(home.env())
     place = Place(home.project, home.profile)
-    with session(place, "trendlake show") as spark:
-        print_roads(place, spark, run_id)
+    with session(place, "trendlake show") as lake:
+        print_roads(place, lake, run_id)
         for pattern in PATTERNS:
-            print_results(place, spark, pattern, Shown(SHOWN))
+            print_results(place, lake, pattern, Shown(SHOWN))
     warehouse = home.profile.warehouse_of(home.project)
     reports = home.project.state / "reports"
     report_paths = [str(path) for path in sorted(reports.glob("*/runs/*.html")) if run_id in str(path)]

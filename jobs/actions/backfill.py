@@ -19,8 +19,7 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import BadNumberError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from trendlake.pipelines.lake.lake import Lake
     from trendlake.pipelines.runs.run import Run
     from trendlake.pipelines.steps.backfill import Chunk, Size
 
@@ -38,7 +37,7 @@ def length_of(chunk: str | None) -> int | None:
 
 def run_backfill(
     place: Place,
-    spark: SparkSession,
+    lake: Lake,
     pattern: str,
     since: str,
     until: str,
@@ -52,19 +51,19 @@ def run_backfill(
     from trendlake.pipelines.steps.backfill import chunks, size
 
     start, end = micros_of(since, "--from"), micros_of(until, "--to")
-    whole = prepare(spark, place.project, place.profile, pattern, "backfill", start, end)
+    whole = prepare(lake, place.project, place.profile, pattern, "backfill", start, end)
     todo = chunks(whole.plan.windows, start, end, length, newest_first=newest_first)
     if dry_run:
-        total = size(spark, whole, len(todo))
+        total = size(lake, whole, len(todo))
         typer.echo(describe_size(whole.name, total))
         yield {"pattern": whole.name, **asdict(total)}
         return
 
-    yield from _computed(place, spark, pattern, whole.name, todo, stale=False)
+    yield from _computed(place, lake, pattern, whole.name, todo, stale=False)
 
 
 def run_stale(
-    place: Place, spark: SparkSession, patterns: Sequence[str], length: int | None, newest_first: bool, dry_run: bool
+    place: Place, lake: Lake, patterns: Sequence[str], length: int | None, newest_first: bool, dry_run: bool
 ) -> Iterator[dict[str, Any]]:
     """Recomputes windows whose rows an older version of the code computed wrongly, or may have. Yields a document with
     the windows of each pattern and, unless `dry_run`, the documents of their chunks. An error of one pattern does not
@@ -79,8 +78,8 @@ def run_stale(
     first: TrendlakeError | None = None
     for pattern in patterns:
         try:
-            run = prepare(spark, place.project, place.profile, pattern, "stale", 0, 1)
-            ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
+            run = prepare(lake, place.project, place.profile, pattern, "stale", 0, 1)
+            ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
             stale = older_versions(run, ledger)
         except TrendlakeError as error:
             typer.echo(f"{pattern}: {error}")
@@ -101,13 +100,13 @@ def run_stale(
         yield {"pattern": run.name, "windows": stale.count, "stretches": stretches, "reason": stale.reason}
         if not dry_run:
             todo = stale_chunks(windows, stale, length, newest_first=newest_first)
-            yield from _computed(place, spark, pattern, run.name, todo, stale=True)
+            yield from _computed(place, lake, pattern, run.name, todo, stale=True)
     if first is not None:
         raise first
 
 
 def _computed(
-    place: Place, spark: SparkSession, pattern: str, name: str, todo: list[Chunk], *, stale: bool
+    place: Place, lake: Lake, pattern: str, name: str, todo: list[Chunk], *, stale: bool
 ) -> Iterator[dict[str, Any]]:
     """Yields a document after each chunk, then one for all of them."""
     from trendlake.cep_core.events.windows import moment
@@ -115,10 +114,10 @@ def _computed(
     from trendlake.pipelines.steps.backfill import backfill
 
     def prepared(chunk: Chunk) -> Run:
-        return prepare(spark, place.project, place.profile, pattern, chunk.run_id, chunk.start_us, chunk.end_us)
+        return prepare(lake, place.project, place.profile, pattern, chunk.run_id, chunk.start_us, chunk.end_us)
 
     began, worked, skipped, new = time.monotonic(), 0, 0, False
-    for number, (chunk, record) in enumerate(backfill(spark, prepared, todo, stale=stale), start=1):
+    for number, (chunk, record) in enumerate(backfill(lake, prepared, todo, stale=stale), start=1):
         new = new or (record is not None and changed(record))
         worked, skipped = worked + (record is not None), skipped + (record is None)
         spent = time.monotonic() - began

@@ -21,8 +21,7 @@ from trendlake.pipelines.errors import PASSING
 from trendlake.pipelines.redaction import redacted
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from trendlake.pipelines.lake.lake import Lake
     from trendlake.pipelines.steps.batch import Member
 
 Note = Callable[[str, str], None]
@@ -58,11 +57,11 @@ def run_batch_steps(
 
     place = workspace.find_place(folder, profile, writes=True)
     members, files = _compiling(place, patterns)
-    with workspace.session(place, f"trendlake batch {batch}", judges=True, writes=True) as spark:
+    with workspace.session(place, f"trendlake batch {batch}", judges=True, writes=True) as lake:
         for member in members:
-            member.run = workspace.prepared(place, spark, files[member.name], (since, until), run_id)
+            member.run = workspace.prepared(place, lake, files[member.name], (since, until), run_id)
         due = [member for member in members if names[0] != STEPS[0] or _is_due(member)]
-        _run_steps(spark, due, [name for name in names if name != STEPS[-1]], note)
+        _run_steps(lake, due, [name for name in names if name != STEPS[-1]], note)
         failures = [_failure(member, files[member.name], names) for member in due if member.error is not None]
         changed = [member.name for member in due if _has_new_results(member)]
         if progress is not None:
@@ -70,7 +69,7 @@ def run_batch_steps(
         if due and len(failures) == len(due):
             raise next(member.error for member in due if member.error is not None)
         if names[-1] == STEPS[-1]:
-            written = workspace.reports(place, spark, [files[m.name] for m in due if m.error is None], run_id)
+            written = workspace.reports(place, lake, [files[m.name] for m in due if m.error is None], run_id)
             note(STEPS[-1], plural(len(written), "page"))
     about: dict[str, Any] = {"batch": batch, "run_id": run_id, "changed": changed}
     about["patterns"] = [
@@ -117,12 +116,12 @@ def _is_due(member: Member) -> bool:
     return True
 
 
-def _run_steps(spark: SparkSession, members: Sequence[Member], steps: Sequence[str], note: Note) -> None:
+def _run_steps(lake: Lake, members: Sequence[Member], steps: Sequence[str], note: Note) -> None:
     """A step is done when each member has done it or failed; one that no member could do is not done."""
     from trendlake.pipelines.steps.batch import run_batch
 
     open_steps = list(steps)
-    for step, member in run_batch(spark, members, steps):
+    for step, member in run_batch(lake, members, steps):
         while open_steps and open_steps[0] != step:
             _note_done(open_steps.pop(0), members, note)
         if member.error is not None:

@@ -34,12 +34,12 @@ def delete(
     place.warehouse.refuse_foreign(source)
     if ids is not None:
         selection = keys_in(ids, contract)
-    with session(place, f"trendlake source delete {source}", writes=not dry_run) as spark:
+    with session(place, f"trendlake source delete {source}", writes=not dry_run) as lake:
         if ids is None:
             selection = rows_where(str(where), contract)
             for note in notes_on(place.project, source, selection.advice):
                 typer.echo(f"note: {note}")
-        affected = find_rows(spark, place.warehouse, contract, selection)
+        affected = find_rows(lake, contract, selection)
         if affected.absent:
             typer.echo(f"{source}: not in the table: {affected.absent}")
         typer.echo(f"{source} at version {affected.version}: {_rows(affected.rows)} would be deleted")
@@ -49,7 +49,7 @@ def delete(
             return about | dataclasses.asdict(affected) | {"rows": 0, "selected": affected.rows}
         if not yes:
             typer.confirm(f"delete {_rows(affected.rows)} of {source}?", abort=True, err=True)
-        done = delete_rows(spark, place.warehouse, contract, selection, run_id)
+        done = delete_rows(lake, contract, selection, run_id)
     typer.echo(f"{source} at version {done.version}: {_rows(done.rows)} deleted")
     if not (done.rows and notify_of_source(place.project, source)):
         for line in next_revision(source, patterns) if done.rows else ():

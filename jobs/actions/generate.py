@@ -69,16 +69,15 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
     contract = load_contract(place.project.contract_path(name))
     table = stream.table()
     typer.echo(f"{name}: {plural(table.num_rows, 'event')}, seed {stream.seed}, {stream.rate:g} a second")
-    with session(place, f"trendlake generate {name}", writes=True) as spark:
-        others = feeds(spark, place.warehouse.source(name)) - {stream.feed}
+    with session(place, f"trendlake generate {name}", writes=True) as lake:
+        others = feeds(lake, place.warehouse.source(name)) - {stream.feed}
         if others:
             raise ProjectError(
                 f"the source {name} holds another stream already ({min(others)})",
                 hint=f"their ids would clash: remove {place.warehouse.source(name)}, or give another --profile",
             )
         record = ingest(
-            spark,
-            place.warehouse,
+            lake,
             contract,
             deliveries(table),
             feed=stream.feed,

@@ -17,7 +17,7 @@ from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.errors import ProjectError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from trendlake.pipelines.lake.lake import Lake
 
 
 def _plan(place: Place, pattern: str) -> tuple[str, AnyPlan]:
@@ -33,22 +33,22 @@ def diff(
     """Compares the results of two versions or times."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
-    with session(place, f"trendlake diff {name}") as spark:
-        return print_diff(spark, place.warehouse.results(name), plan, (since, until), limit, as_json=as_json)
+    with session(place, f"trendlake diff {name}") as lake:
+        return print_diff(lake, place.warehouse.results(name), plan, (since, until), limit, as_json=as_json)
 
 
 def print_diff(
-    spark: SparkSession, path: str, plan: AnyPlan, asked: tuple[str, str], limit: int, *, as_json: bool = False
+    lake: Lake, path: str, plan: AnyPlan, asked: tuple[str, str], limit: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """Prints the rows that differ and the commits between the two versions. With `as_json`, returns them as a document
     and prints nothing."""
     from trendlake.pipelines.results.history import between, reasons, version_of
 
-    first, last = (version_of(spark, path, text) for text in asked)
-    counts, rows = between(spark, path, plan, first, last, limit)
+    first, last = (version_of(lake, path, text) for text in asked)
+    counts, rows = between(lake, path, plan, first, last, limit)
     if as_json:
         documents = [dataclasses.asdict(row) for row in rows]
-        commits = [{"version": item.version, **item.note} for item in reasons(spark, path, first, last)]
+        commits = [{"version": item.version, **item.note} for item in reasons(lake, path, first, last)]
         return {"from": first, "to": last, "counts": counts, "rows": documents, "commits": commits}
     summary = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     table = Table(title=f"version {first} to {last}: {summary}", title_justify="left")
@@ -59,7 +59,7 @@ def print_diff(
         keys = [_text((row.after or row.before or {}).get(item)) for item in plan.key]
         table.add_row(row.kind, *keys, _change(shown, row.before, row.after))
     console.print(table)
-    for commit in reasons(spark, path, first, last):
+    for commit in reasons(lake, path, first, last):
         console.print(_why(commit.version, commit.note), soft_wrap=True)
     return None
 
@@ -72,22 +72,22 @@ def history(
     name, plan = _plan(place, pattern)
     texts = values_of(groups, "--group")
     micros = micros_of(window, "--window")
-    with session(place, f"trendlake history {name}") as spark:
-        return print_history(spark, place.warehouse.results(name), plan, texts, micros, as_json=as_json)
+    with session(place, f"trendlake history {name}") as lake:
+        return print_history(lake, place.warehouse.results(name), plan, texts, micros, as_json=as_json)
 
 
 def print_history(
-    spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, str], time_us: int, *, as_json: bool = False
+    lake: Lake, path: str, plan: AnyPlan, groups: Mapping[str, str], time_us: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """Prints a line for each value with the commit that wrote it. With `as_json`, returns them as a document and prints
     nothing."""
-    from trendlake.pipelines.lake.warehouse import exists
+    from trendlake.pipelines.lake.lake import exists
     from trendlake.pipelines.results.history import values
     from trendlake.pipelines.results.read import group_values
 
-    if not exists(spark, path):
+    if not exists(lake, path):
         raise ProjectError(f"there are no results yet in {path}")
-    versions = values(spark, path, plan, group_values(plan, groups, "--group"), time_us)
+    versions = values(lake, path, plan, group_values(plan, groups, "--group"), time_us)
     if as_json:
         documents = [{"version": value.commit.version, **value.commit.note, "row": value.row} for value in versions]
         return {"values": documents}

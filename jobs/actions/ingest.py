@@ -50,11 +50,10 @@ def ingest_files(
     roads = Roads(place.profile.limits)
     records: list[dict[str, Any]] = []
     outcomes: list[Taken] = []
-    with session(place, f"trendlake ingest {source}", writes=True) as spark:
+    with session(place, f"trendlake ingest {source}", writes=True) as lake:
         for path, table in tables:
             record = ingest(
-                spark,
-                place.warehouse,
+                lake,
                 contract,
                 [table],
                 feed=feed_of(path),
@@ -86,7 +85,7 @@ def _ingest_documents(
         files.check()
     records: list[dict[str, Any]] = []
     outcomes: list[Taken] = []
-    with session(place, f"trendlake ingest {source}", writes=True) as spark:
+    with session(place, f"trendlake ingest {source}", writes=True) as lake:
         for files in all_files:
             mine: list[Taken] = []
 
@@ -95,8 +94,7 @@ def _ingest_documents(
                 typer.echo(f"  delivery {number}  {describe(taken)}")
 
             record = ingest(
-                spark,
-                place.warehouse,
+                lake,
                 contract,
                 files.deliveries(),
                 feed=files.feed,
@@ -191,10 +189,9 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
     from trendlake.pipelines.ingest.deliver import ingest
     from trendlake.pipelines.lake.road import Roads
 
-    with session(place, f"trendlake ingest {source}", writes=True) as spark:
+    with session(place, f"trendlake ingest {source}", writes=True) as lake:
         record = ingest(
-            spark,
-            place.warehouse,
+            lake,
             contract,
             deliveries,
             feed=flights.FEED,

@@ -19,13 +19,13 @@ def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
     place = find_place(folder, profile, writes=True)
     sources = [path.stem for path in place.project.source_contracts()]
     patterns = [path.stem for path in place.project.pattern_files()]
-    with session(place, "trendlake maintain", writes=True) as spark:
+    with session(place, "trendlake maintain", writes=True) as lake:
         done = []
-        wanted = tables(spark, place.warehouse, sources, patterns)
-        for table in maintain(spark, wanted, on_spark=bool(Roads(place.profile.limits).always_spark)):
+        wanted = tables(lake, sources, patterns)
+        for table in maintain(lake, wanted, on_spark=bool(Roads(place.profile.limits).always_spark)):
             done.append(table)
             files = f"{table.files_before:,} files -> {table.files_after:,}"
             typer.echo(f"{table.table:<40} {files:<24} {table.bytes_before:,} -> {table.bytes_after:,} bytes")
-        if attempts := clear_staging(spark, place.warehouse):
+        if attempts := clear_staging(lake):
             typer.echo(f"{'staging':<40} {plural(attempts, 'attempt')} older than {STAGED_DAYS} days removed")
     return {"tables": done, "attempts_removed": attempts}

@@ -118,8 +118,8 @@ def write_source_of_table(
     with_source = where.profile.model_copy(update={"sources": {**where.profile.sources, name: place}})
     refuse_source(where.project, with_source, name)
     place = place if "://" in place else str(Path(place).resolve())
-    with session(where, f"trendlake new source {name}") as spark:
-        path, left_out = adopt(spark, where.project, name, place, roles)
+    with session(where, f"trendlake new source {name}") as lake:
+        path, left_out = adopt(lake, where.project, name, place, roles)
     noted = note_source(where.project, profile, name, place)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
     if left_out:

@@ -14,8 +14,7 @@ from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.error_text import plural
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from trendlake.pipelines.lake.lake import Lake
     from trendlake.pipelines.results.ledger import Publications
     from trendlake.pipelines.results.next_windows import NextWindows
     from trendlake.pipelines.runs.run import Run
@@ -39,10 +38,10 @@ class NextRuns:
     choices: dict[str, Choice] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, place: Place, spark: SparkSession, names: Sequence[str]) -> NextRuns:
+    def of(cls, place: Place, lake: Lake, names: Sequence[str]) -> NextRuns:
         from trendlake.pipelines.results.ledger import Publications
 
-        return cls(Publications(spark, place.warehouse, names))
+        return cls(Publications(lake, names))
 
     def choose(self, run: Run) -> Run | None:
         """The run of its interval, None if there is nothing to run; prints which windows these are. Raises
@@ -52,10 +51,10 @@ class NextRuns:
         from trendlake.pipelines.results.next_windows import next_windows
         from trendlake.pipelines.revision.repairs import repairs
 
-        source = newest(run.spark, run.warehouse.source(run.contract.name))
+        source = newest(run.lake, run.warehouse.source(run.contract.name))
         if source is None:
             raise run.warehouse.missing(run.contract.name)
-        ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name, self.publications)
+        ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name, self.publications)
         upcoming = next_windows(run, ledger, source.version)
         if upcoming.windows:
             choice = _chosen(run, upcoming)

@@ -18,10 +18,9 @@ def list_orphans(profile: str | None, folder: Path | None) -> dict[str, Any]:
     from trendlake.pipelines.results.named import orphans
 
     place = find_place(folder, profile)
-    with session(place, "trendlake ls --orphans") as spark:
+    with session(place, "trendlake ls --orphans") as lake:
         rows = [
-            asdict(orphan) | {"command": command(f"reset {orphan.table}")}
-            for orphan in orphans(spark, place.warehouse, place.project)
+            asdict(orphan) | {"command": command(f"reset {orphan.table}")} for orphan in orphans(lake, place.project)
         ]
     if not rows:
         console.print("no orphans: each results table has a pattern, each quarantine a contract")

@@ -45,11 +45,11 @@ def show(
     place, contract = _source(source, profile, folder)
     if out is not None:
         _check_form(out)
-    with session(place, f"trendlake quarantine show {source}") as spark:
-        version = newest(spark, place.warehouse, contract)
+    with session(place, f"trendlake quarantine show {source}") as lake:
+        version = newest(lake, contract)
         every = as_json or out is not None
-        open_rows = look(spark, place.warehouse, contract, version, run_id, rule, None if every else limit)
-        judged = judged_version(spark, place.warehouse, source)
+        open_rows = look(lake, contract, version, run_id, rule, None if every else limit)
+        judged = judged_version(lake, source)
     counts, rows = open_rows.counts, open_rows.rows
     if out is not None:
         _write(rows, out)
@@ -106,10 +106,10 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
 
     place, contract = _source(source, profile, folder, writes=True)
     table = repair.read_repaired(file, contract)
-    with session(place, f"trendlake quarantine replay {source}", writes=True) as spark:
+    with session(place, f"trendlake quarantine replay {source}", writes=True) as lake:
         run_id = manual_run_id("replay")
-        done = repair.replay(spark, place.warehouse, contract, table, run_id)
-        left = look(spark, place.warehouse, contract, done.version, None, None, 0).counts.total()
+        done = repair.replay(lake, contract, table, run_id)
+        left = look(lake, contract, done.version, None, None, 0).counts.total()
     console.print(f"{source} at version {done.version}: {plural(done.repaired, 'row')} repaired", soft_wrap=True)
     for count, words in ((done.there, "existed already"), (done.unchanged, "are as they were: still open")):
         if count:

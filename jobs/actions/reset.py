@@ -13,7 +13,7 @@ from trendlake.jobs.terminal.workspace import Place, find_place, session, site_o
 from trendlake.pipelines.error_text import plural
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from trendlake.pipelines.lake.lake import Lake
 
 
 def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: bool, dry_run: bool) -> dict[str, Any]:
@@ -24,15 +24,15 @@ def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: b
     from trendlake.pipelines.site.build import forget_pattern
 
     place = find_place(folder, profile, writes=not dry_run)
-    with session(place, f"trendlake reset {name}", writes=not dry_run) as spark:
-        table = table_named(spark, place.warehouse, place.project, name)
+    with session(place, f"trendlake reset {name}", writes=not dry_run) as lake:
+        table = table_named(lake, place.project, name)
         about = {"pattern": table.pattern or name, "table": table.name, "rows": 0, "versions": 0, "removed": False}
-        published = reset.published(spark, table.path)
+        published = reset.published(lake, table.path)
         if published is None:
             typer.echo(f"{name}: nothing is published")
             return about
         lost = f"{plural(published.rows, 'row')} and {plural(published.versions, 'version')}"
-        again = as_typed(_again(place, spark, name, table.pattern))
+        again = as_typed(_again(place, lake, name, table.pattern))
         about |= {"rows": published.rows, "versions": published.versions}
         typer.echo(f"{table.name}: {lost} {'would be' if dry_run else 'are'} lost; sources and run records stay")
         if dry_run:
@@ -40,17 +40,17 @@ def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: b
             return about
         if not yes:
             typer.confirm(f"Remove {table.name}?", abort=True)
-        publishers = [] if table.pattern is not None else publishers_of(spark, table)
-        reset.reset(spark, place.warehouse, table.name, table.path)
+        publishers = [] if table.pattern is not None else publishers_of(lake, table)
+        reset.reset(lake, table.name, table.path)
         for gone in publishers:
-            forget_pattern(site_of(place, spark), gone)
+            forget_pattern(site_of(place, lake), gone)
     typer.echo(f"{table.name}: removed. {again}")
     if table.pattern is not None:
         notify_of_source(place.project, f"results/{table.pattern}")
     return about | {"removed": True}
 
 
-def _again(place: Place, spark: SparkSession, name: str, pattern: str | None) -> str:
+def _again(place: Place, lake: Lake, name: str, pattern: str | None) -> str:
     """A sentence with the command that computes all published windows again."""
     from trendlake.cep_core.errors import TrendlakeError
     from trendlake.pipelines.results.coverage import spans
@@ -62,8 +62,8 @@ def _again(place: Place, spark: SparkSession, name: str, pattern: str | None) ->
         return "No file of the project speaks of it."
     try:
         word = pattern if name.startswith("results/") else name
-        run = prepare(spark, place.project, place.profile, word, "reset", 0, 1)
-        shown = spans(read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name).segments)
+        run = prepare(lake, place.project, place.profile, word, "reset", 0, 1)
+        shown = spans(read_ledger(run.lake, run.name, run.plan, run.contract.name).segments)
     except TrendlakeError:  # the file is wrong, or the pattern has another table by now
         return f"`trendlake run {pattern}` computes results of it."
     commands = backfills(run.plan.windows, run.typed, shown[:1] and [(shown[0][0], shown[-1][1])])

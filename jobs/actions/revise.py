@@ -30,7 +30,7 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import PASSING
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from trendlake.pipelines.lake.lake import Lake
 
 
 def revise_pattern(
@@ -41,10 +41,8 @@ def revise_pattern(
 
     place = find_place(folder, profile, writes=True)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
-    with session(place, f"trendlake revise {name}", writes=True) as spark:
-        document = revise_in_session(
-            place, spark, pattern, run_id or manual_run_id("revise"), if_published=if_published
-        )
+    with session(place, f"trendlake revise {name}", writes=True) as lake:
+        document = revise_in_session(place, lake, pattern, run_id or manual_run_id("revise"), if_published=if_published)
     if document["changed"]:
         notify_of_results(place.project, name)
     return document
@@ -119,13 +117,13 @@ def _verdict(document: dict[str, Any]) -> Verdict:
 def _revise_each(place: Place, names: Sequence[str], run_id: str | None, *, if_published: bool) -> list[dict[str, Any]]:
     """A document for each pattern, with its `error` if it failed. Those of one source are revised together."""
     run_id = run_id or manual_run_id("revise")
-    with session(place, f"trendlake revise of {plural(len(names), 'pattern')}", writes=True) as spark:
-        every = [prepared(place, spark, name, run_id) for name in names]
+    with session(place, f"trendlake revise of {plural(len(names), 'pattern')}", writes=True) as lake:
+        every = [prepared(place, lake, name, run_id) for name in names]
         for patterns in by_source(every):
             revise_group(patterns, if_published=if_published)
             for pattern in patterns:
                 print_outcome(pattern)
-        pages = pages_of(place, spark, every)
+        pages = pages_of(place, lake, every)
         documents = [document_of(pattern, run_id, pages.get(pattern.name)) for pattern in every]
     for document in documents:
         if document.get("changed"):
@@ -166,15 +164,13 @@ def _sources(place: Place) -> dict[str, str]:
     return {name: pattern.source for name, pattern in read if pattern is not None and pattern.source is not None}
 
 
-def revise_in_session(
-    place: Place, spark: SparkSession, pattern: str, run_id: str, *, if_published: bool
-) -> dict[str, Any]:
+def revise_in_session(place: Place, lake: Lake, pattern: str, run_id: str, *, if_published: bool) -> dict[str, Any]:
     """Updates a pattern's published windows to its source's newest version, prints the changes and updates the site.
     With `if_published`, a pattern without published results is no error."""
     from trendlake.pipelines.runs.run import prepare
     from trendlake.pipelines.steps.revise import Shared, revise
 
-    run = prepare(spark, place.project, place.profile, pattern, run_id, 0, 1)
+    run = prepare(lake, place.project, place.profile, pattern, run_id, 0, 1)
     shared = Shared([run])
     if if_published and not shared.has_published(run):
         typer.echo(not_published(run, shared))
@@ -183,6 +179,6 @@ def revise_in_session(
     print_record(record)
     # Also where nothing has changed, unless the page shows that already: an attempt before this one may have published
     # and not come to the site.
-    page = page_of_present(place, run, record) or refresh_if_possible(place, spark, place.project.pattern_path(pattern))
+    page = page_of_present(place, run, record) or refresh_if_possible(place, lake, place.project.pattern_path(pattern))
     about = {"pattern": run.name, "run_id": run_id, "changed": has_new_results(run, record)}
     return {**about, "revision": of_record(record), "site": page}

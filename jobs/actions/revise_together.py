@@ -19,8 +19,7 @@ from trendlake.pipelines.error_text import in_words, plural
 from trendlake.pipelines.redaction import redacted
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from trendlake.pipelines.lake.lake import Lake
     from trendlake.pipelines.runs.run import Run
     from trendlake.pipelines.runs.stage import Record
     from trendlake.pipelines.steps.revise import Shared
@@ -40,11 +39,11 @@ class Revised:
     """The line that is printed where there is no record, as nothing is published."""
 
 
-def prepared(place: Place, spark: SparkSession, file: str, run_id: str) -> Revised:
+def prepared(place: Place, lake: Lake, file: str, run_id: str) -> Revised:
     from trendlake.pipelines.runs.run import prepare
 
     try:
-        run = prepare(spark, place.project, place.profile, file, run_id, 0, 1)
+        run = prepare(lake, place.project, place.profile, file, run_id, 0, 1)
     except TrendlakeError as error:
         return Revised(file, place.project.pattern_path(file).stem, error=error)
     return Revised(file, run.name, run)
@@ -102,7 +101,7 @@ def print_outcome(pattern: Revised) -> None:
         print_record(pattern.record)
 
 
-def pages_of(place: Place, spark: SparkSession, patterns: Sequence[Revised]) -> dict[str, Path]:
+def pages_of(place: Place, lake: Lake, patterns: Sequence[Revised]) -> dict[str, Path]:
     """The page of each pattern that was revised, by name. Those that show what is there now are left as they are."""
     from trendlake.pipelines.site.build import refresh_patterns
 
@@ -117,7 +116,7 @@ def pages_of(place: Place, spark: SparkSession, patterns: Sequence[Revised]) -> 
             else:
                 pages[pattern.name] = page
     if files:
-        site = site_of(place, spark)
+        site = site_of(place, lake)
         for built in refresh_patterns(site, files):
             if built.failure:
                 print_error(f"{built.name}: its page could not be written: {built.failure}")
@@ -167,7 +166,7 @@ def page_of_present(place: Place, run: Run, record: Record) -> Path | None:
     places = Places(place.project.state / "reports")
     if record.note is not None or record.basis is None or record.source_version is None:
         return None
-    published = commit_time(run.spark, run.warehouse.results(run.name), int(record.results_version or 0))
+    published = commit_time(run.lake, run.warehouse.results(run.name), int(record.results_version or 0))
     if published is None:
         return None
     edited = int(place.project.pattern_path(run.name).stat().st_mtime * 1e6)

@@ -77,8 +77,8 @@ def last_states(place: Place) -> Mapping[str, str]:
     from trendlake.pipelines.runs.record import newest_records
 
     states: dict[str, str] = {}
-    with workspace.session(place, "trendlake ls") as spark:
-        for record in newest_records(spark, place.warehouse, None, limits.RECORDS) or ():
+    with workspace.session(place, "trendlake ls") as lake:
+        for record in newest_records(lake, None, limits.RECORDS) or ():
             states.setdefault(record["pattern"], record["status"])
     return states
 
@@ -100,11 +100,11 @@ def _run_one(
 ) -> dict[str, Any]:
     name = workspace.check_early(place, pattern, interval)
     run_id = run_id or manual_run_id("manual")
-    with workspace.session(place, f"trendlake run {name}", judges=True, writes=True) as spark:
+    with workspace.session(place, f"trendlake run {name}", judges=True, writes=True) as lake:
         from trendlake.pipelines.steps.sequence import STEPS  # imported while Java started
 
-        next_runs = None if interval is not None else NextRuns.of(place, spark, [name])
-        asked = workspace.prepared(place, spark, pattern, interval, run_id, on)
+        next_runs = None if interval is not None else NextRuns.of(place, lake, [name])
+        asked = workspace.prepared(place, lake, pattern, interval, run_id, on)
         prepared = asked if next_runs is None else next_runs.choose(asked)
         chosen = document_of(Choice(prepared) if next_runs is None else next_runs.choices[name])
         about: dict[str, Any] = {"pattern": name, "run_id": run_id, **chosen}
@@ -112,7 +112,7 @@ def _run_one(
             return about | {"stages": [], "report": None, "picture": None, "site": None}
         typer.echo(f"run {run_id} of {name}")
         records = [workspace.run_step(step, prepared) for step in STEPS]
-        pages = workspace.report_if_possible(place, spark, pattern, run_id)
+        pages = workspace.report_if_possible(place, lake, pattern, run_id)
         done = about | {"stages": [*map(of_record, records)]} | pages
     if workspace.changed(records[-1]):
         notify_of_results(place.project, name)
@@ -133,18 +133,18 @@ def _run_several(
     pages: dict[str, dict[str, Path]] = {}
     next_runs: NextRuns | None = None
     if any(member.error is None for member in members):
-        with workspace.session(place, f"trendlake run of {len(names)} patterns", judges=True, writes=True) as spark:
+        with workspace.session(place, f"trendlake run of {len(names)} patterns", judges=True, writes=True) as lake:
             for member in members:
                 if member.error is None:
-                    member.run = workspace.prepared(place, spark, files[member.name], interval, run_id, on)
-            next_runs = None if interval is not None else NextRuns.of(place, spark, list(files))
+                    member.run = workspace.prepared(place, lake, files[member.name], interval, run_id, on)
+            next_runs = None if interval is not None else NextRuns.of(place, lake, list(files))
             began = time.monotonic()
-            for step, member in run_batch(spark, members, choose=None if next_runs is None else next_runs.choose):
+            for step, member in run_batch(lake, members, choose=None if next_runs is None else next_runs.choose):
                 seconds[member.name] += time.monotonic() - began
                 _print_step(step, member, time.monotonic() - began)
                 began = time.monotonic()
             begun = [files[member.name] for member in members if member.records]
-            pages = workspace.reports(place, spark, begun, run_id)
+            pages = workspace.reports(place, lake, begun, run_id)
     choices = {} if next_runs is None else next_runs.choices
     _print_outcome(members, seconds)
     for member in members:

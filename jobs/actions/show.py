@@ -25,9 +25,9 @@ from trendlake.pipelines.project.paths import upstream
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
 
     from trendlake.cep_core import AnyPlan
+    from trendlake.pipelines.lake.lake import Lake
     from trendlake.pipelines.results.named import NamedTable
     from trendlake.pipelines.results.read import Selection
     from trendlake.pipelines.revision.repairs import Repair
@@ -52,21 +52,21 @@ def show(pattern: str, shown: Shown, as_json: bool, profile: str | None, folder:
     from trendlake.pipelines.results.named import table_named
 
     place = find_place(folder, profile)
-    with session(place, f"trendlake show {pattern}") as spark:
-        table = table_named(spark, place.warehouse, place.project, pattern)
+    with session(place, f"trendlake show {pattern}") as lake:
+        table = table_named(lake, place.project, pattern)
         if table.pattern is None:
-            return print_table(spark, table, shown, as_json=as_json)
-        return print_results(place, spark, pattern, shown, as_json=as_json)
+            return print_table(lake, table, shown, as_json=as_json)
+        return print_results(place, lake, pattern, shown, as_json=as_json)
 
 
 def print_results(
-    place: Place, spark: SparkSession, pattern: str, shown: Shown, *, as_json: bool = False
+    place: Place, lake: Lake, pattern: str, shown: Shown, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """Prints the rows with the largest counts, or the latest rows of a pattern that counts nothing; or writes them to
     `shown.out`. Then the states that are to be repaired, unless rows of the past are shown. With `as_json`, returns
     all this as a document and prints nothing."""
     from trendlake.pipelines.authoring.validate import compiled
-    from trendlake.pipelines.lake.warehouse import exists
+    from trendlake.pipelines.lake.lake import exists
     from trendlake.pipelines.results.columns import ranking_of
     from trendlake.pipelines.results.history import version_of
     from trendlake.pipelines.results.read import read_rows
@@ -75,12 +75,12 @@ def print_results(
     loaded, plan = compiled(place.project, place.project.pattern_path(pattern))
     path = place.warehouse.results(loaded.name)
     selection, names = _selection(plan, shown), _columns(plan.result_schema.names, shown.columns)
-    states = _states(place, spark, pattern)
-    if not exists(spark, path):
-        raise ProjectError(f"{loaded.name} has no results yet", hint=_first_run(place, spark, pattern, loaded.name))
-    version = None if shown.as_of is None else version_of(spark, path, shown.as_of)
+    states = _states(place, lake, pattern)
+    if not exists(lake, path):
+        raise ProjectError(f"{loaded.name} has no results yet", hint=_first_run(place, lake, pattern, loaded.name))
+    version = None if shown.as_of is None else version_of(lake, path, shown.as_of)
     try:
-        rows = read_rows(spark, path, plan, selection, version)
+        rows = read_rows(lake, path, plan, selection, version)
     except OtherFormError as error:
         error.hint = "; ".join(f"`trendlake {state.command}`" for state in states if state.command) or error.hint
         raise
@@ -113,38 +113,36 @@ def _file_of(place: Place, name: str) -> str:
     return table if place.project.table_of(table) is not None else place.project.renamed(table) or table
 
 
-def _states(place: Place, spark: SparkSession, pattern: str) -> list[Repair]:
+def _states(place: Place, lake: Lake, pattern: str) -> list[Repair]:
     from trendlake.pipelines.lake.versions import newest
     from trendlake.pipelines.results.ledger import read_ledger
     from trendlake.pipelines.revision.repairs import Repair, repairs
     from trendlake.pipelines.runs.run import prepare
 
-    run = prepare(spark, place.project, place.profile, pattern, "show", 0, 1)
+    run = prepare(lake, place.project, place.profile, pattern, "show", 0, 1)
     try:
-        ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
-        return repairs(run, ledger, newest(spark, run.warehouse.source(run.contract.name)))
+        ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
+        return repairs(run, ledger, newest(lake, run.warehouse.source(run.contract.name)))
     except TrendlakeError:
         raise
     except Exception as error:  # of the run record or the source: the rows can be shown
         return [Repair("not_known", None, f"what is to be repaired is not known: {in_words(error)}", None)]
 
 
-def _first_run(place: Place, spark: SparkSession, pattern: str, name: str) -> str:
+def _first_run(place: Place, lake: Lake, pattern: str, name: str) -> str:
     """A hint for a pattern without results; they may have another name, which its file does not give any more."""
     from trendlake.pipelines.results.owners import tables_of
 
-    table = next(tables_of(spark, place.warehouse, name), None)
+    table = next(tables_of(lake, name), None)
     typed = place.project.typed(name, place.project.pattern_path(pattern))
     if table is None:
         return f"run `trendlake run {typed}`"
     return f"its results are in results/{table}: write `renamed_from: {table}` in {name}.yaml"
 
 
-def print_table(
-    spark: SparkSession, table: NamedTable, shown: Shown, *, as_json: bool = False
-) -> dict[str, Any] | None:
+def print_table(lake: Lake, table: NamedTable, shown: Shown, *, as_json: bool = False) -> dict[str, Any] | None:
     """As `print_results`, of a table that no file speaks of: its columns as they are, the rows published last first."""
-    from trendlake.pipelines.lake.warehouse import exists
+    from trendlake.pipelines.lake.lake import exists
     from trendlake.pipelines.results.history import version_of
     from trendlake.pipelines.results.read import newest_rows
     from trendlake.pipelines.revision.repairs import Repair
@@ -152,10 +150,10 @@ def print_table(
     if shown.groups or shown.since or shown.until:
         message = f"no file says what the columns of {table.name} mean: --group, --from and --to cannot be used"
         raise ProjectError(message, hint=f"`trendlake show {table.name} --out rows.csv` writes all rows")
-    if not exists(spark, table.path):
+    if not exists(lake, table.path):
         raise ProjectError(f"there is no table {table.name}", hint="`trendlake ls` lists the patterns")
-    version = None if shown.as_of is None else version_of(spark, table.path, shown.as_of)
-    rows, total = newest_rows(spark, table.path, None if shown.out else shown.limit, version)
+    version = None if shown.as_of is None else version_of(lake, table.path, shown.as_of)
+    rows, total = newest_rows(lake, table.path, None if shown.out else shown.limit, version)
     names = _columns(rows.schema.names, shown.columns)
     removed = f"reset {table.name}"
     text = "no file of the project speaks of it"
@@ -258,19 +256,19 @@ def runs(
 ) -> dict[str, Any] | None:
     """Shows the newest run records."""
     place = find_place(folder, profile)
-    with session(place, "trendlake runs") as spark:
-        return print_runs(place, spark, pattern, limit, as_json=as_json)
+    with session(place, "trendlake runs") as lake:
+        return print_runs(place, lake, pattern, limit, as_json=as_json)
 
 
 def print_runs(
-    place: Place, spark: SparkSession, pattern: str | None, limit: int, *, as_json: bool = False
+    place: Place, lake: Lake, pattern: str | None, limit: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """Prints the newest records of `trendlake_runs`. With `as_json`, returns them as a document and prints nothing."""
     from trendlake.pipelines.lake.road import road_of
     from trendlake.pipelines.runs.record import newest_records
     from trendlake.pipelines.runs.stored_record import damage_of
 
-    records = newest_records(spark, place.warehouse, pattern, limit)
+    records = newest_records(lake, pattern, limit)
     if as_json:
         return {"records": [_record(record) for record in records or ()]}
     if records is None:

@@ -36,14 +36,14 @@ def run_steps(
 
     name = workspace.check_early(place, pattern, (since, until))
     about: dict[str, Any] = {"pattern": name, "run_id": run_id, "stages": []}
-    with workspace.session(place, f"trendlake {name}", judges=True, writes=True) as spark:
-        run = workspace.prepared(place, spark, pattern, (since, until), run_id)
+    with workspace.session(place, f"trendlake {name}", judges=True, writes=True) as lake:
+        run = workspace.prepared(place, lake, pattern, (since, until), run_id)
         earlier = published_by_schedule(run).run_id if names[0] == STEPS[0] else None
         if earlier is not None:
             names = _skipped(names, earlier, progress)
         for step in names:
             if step == "report":
-                about |= workspace.report(place, spark, pattern, run_id)
+                about |= workspace.report(place, lake, pattern, run_id)
                 line = str(about["report"])
             else:
                 record = workspace.run_step(step, run)

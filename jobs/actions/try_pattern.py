@@ -89,8 +89,8 @@ def _of_table(options: TryOptions, place: Place, interval: tuple[int, int] | Non
     from trendlake.pipelines.runs.run import prepare
 
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
-    with session(Place(place.project, quick), f"trendlake try {options.pattern}") as spark:
-        run = prepare(spark, place.project, quick, options.pattern, "try", *(interval or (0, 1)))
+    with session(Place(place.project, quick), f"trendlake try {options.pattern}") as lake:
+        run = prepare(lake, place.project, quick, options.pattern, "try", *(interval or (0, 1)))
         source = table_of_events(run)
         return sample(run.plan, source, options.most, interval), f"{run.contract.name} at version {source.version}"
 

@@ -21,8 +21,8 @@ def _step(
 
     place = workspace.find_place(folder, profile, writes=True)
     name = workspace.check_early(place, pattern, (since, until))
-    with workspace.session(place, f"trendlake {step} {name}", writes=True) as spark:
-        return of_record(workspace.run_step(step, workspace.prepared(place, spark, pattern, (since, until), run_id)))
+    with workspace.session(place, f"trendlake {step} {name}", writes=True) as lake:
+        return of_record(workspace.run_step(step, workspace.prepared(place, lake, pattern, (since, until), run_id)))
 
 
 @guarded
@@ -106,9 +106,9 @@ def report(
 
     place = workspace.find_place(project_dir, profile)
     name = place.project.pattern_path(pattern).stem
-    with workspace.session(place, f"trendlake report {pattern}") as spark:
+    with workspace.session(place, f"trendlake report {pattern}") as lake:
         about: dict[str, Any] = {"pattern": name, "run_id": run_id}
-        return about | workspace.report(place, spark, pattern, run_id)
+        return about | workspace.report(place, lake, pattern, run_id)
 
 
 @guarded
@@ -255,18 +255,16 @@ def backfill(
         if since is not None or until is not None:
             raise typer.BadParameter("--stale selects the windows itself: leave out --from and --to")
         names = [file.stem for file in place.project.pattern_files()] if pattern is None else [pattern]
-        with workspace.session(place, "trendlake backfill --stale", writes=not dry_run) as spark:
-            for document in backfilling.run_stale(place, spark, names, length, newest_first, dry_run):
+        with workspace.session(place, "trendlake backfill --stale", writes=not dry_run) as lake:
+            for document in backfilling.run_stale(place, lake, names, length, newest_first, dry_run):
                 changed |= {document["pattern"]: None} if document.get("changed") else {}
                 yield document
     else:
         if pattern is None or since is None or until is None:
             raise typer.BadParameter("a backfill needs PATTERN, --from and --to; or --stale")
         name = workspace.check_early(place, pattern, (since, until))
-        with workspace.session(place, f"trendlake backfill {name}", writes=not dry_run) as spark:
-            for document in backfilling.run_backfill(
-                place, spark, pattern, since, until, length, newest_first, dry_run
-            ):
+        with workspace.session(place, f"trendlake backfill {name}", writes=not dry_run) as lake:
+            for document in backfilling.run_backfill(place, lake, pattern, since, until, length, newest_first, dry_run):
                 changed |= {name: None} if document.get("changed") else {}
                 yield document
     for name in changed:

@@ -1,4 +1,4 @@
-"""The project of a command, its Spark session, and the steps of a run with a line for each."""
+"""The project of a command, its lake, and the steps of a run with a line for each."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from trendlake.pipelines.project.profile import Profile, load_profile
 from trendlake.pipelines.project.stores import refuse_unsafe_store
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from trendlake.pipelines.lake.lake import Lake
     from trendlake.pipelines.lake.road import On
     from trendlake.pipelines.lake.warehouse import Warehouse
     from trendlake.pipelines.runs.run import Run
@@ -74,19 +73,19 @@ AHEAD = (
 
 
 @contextmanager
-def session(place: Place, app: str, *, judges: bool = False, writes: bool = False) -> Iterator[SparkSession]:
-    """A Spark session that ends with the command. Java starts when something needs Spark: tables that are not on this
-    machine's disk, or of a form that only Spark reads, and many rows. `judges`: the command is going to need Great
+def session(place: Place, app: str, *, judges: bool = False, writes: bool = False) -> Iterator[Lake]:
+    """The lake of a command, whose Spark ends with it. Java starts when something needs Spark: tables that are not on
+    this machine's disk, or of a form that only Spark reads, and many rows. `judges`: the command is going to need Great
     Expectations; `writes`: it may change the warehouse."""
-    from trendlake.pipelines.spark.on_demand import session_on_demand
+    from trendlake.pipelines.lake.lake import Lake
 
     if judges:
         Thread(target=_import_ahead, name="imports ahead", daemon=True).start()
-    spark = session_on_demand(place.project, place.profile, app, writes=writes)
+    lake = Lake.on_demand(place.warehouse, place.project, place.profile, app, writes=writes)
     try:
-        yield spark
+        yield lake
     finally:
-        spark.stop()
+        lake.stop()
 
 
 def _import_ahead() -> None:
@@ -98,13 +97,13 @@ def _import_ahead() -> None:
 
 
 def prepared(
-    place: Place, spark: SparkSession, pattern: str, interval: Interval | None, run_id: str, on: On | None = None
+    place: Place, lake: Lake, pattern: str, interval: Interval | None, run_id: str, on: On | None = None
 ) -> Run:
     """The run of a pattern; without an `interval` it is to be given one. `on`: where its steps are to be done."""
     from trendlake.pipelines.runs.run import prepare
 
     start, end = (0, 1) if interval is None else (micros_of(interval[0], "--from"), micros_of(interval[1], "--to"))
-    return prepare(spark, place.project, place.profile, pattern, run_id, start, end, on)
+    return prepare(lake, place.project, place.profile, pattern, run_id, start, end, on)
 
 
 def check_early(place: Place, pattern: str, interval: Interval | None) -> str:
@@ -156,7 +155,7 @@ def has_new_results(run: Run, record: Record) -> bool:
 
     if changed(record):
         return True
-    commits = recent_commits(run.spark, run.warehouse.results(run.name), ATTEMPTS_SEEN)
+    commits = recent_commits(run.lake, run.warehouse.results(run.name), ATTEMPTS_SEEN)
     return any(commit.note.get("run_id") == run.run_id and any(commit.changed) for commit in commits)
 
 
@@ -179,7 +178,7 @@ def summary(record: Record) -> str:
     )
 
 
-def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict[str, Path]:
+def report(place: Place, lake: Lake, pattern: str, run_id: str) -> dict[str, Path]:
     """Writes the run's report and the pattern's page that links to it; prints and returns their paths."""
     try:
         from trendlake.pipelines.report.build import build_report
@@ -188,16 +187,16 @@ def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict
         raise TrendlakeError(f"the report cannot be built: {error}") from error
     began = time.monotonic()
     path = place.project.pattern_path(pattern)
-    root = site_of(place, spark).places.root
-    paths = build_report(spark, place.warehouse, path, run_id, root, plan_of(place.project, path)[0])
+    root = site_of(place, lake).places.root
+    paths = build_report(lake, path, run_id, root, plan_of(place.project, path)[0])
     typer.echo(f"{'report':<14} {paths.html!s:<70} {time.monotonic() - began:6.1f} s")
-    return {"report": paths.html, "picture": paths.png, "site": refresh_site(place, spark, path)}
+    return {"report": paths.html, "picture": paths.png, "site": refresh_site(place, lake, path)}
 
 
-def report_if_possible(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict[str, Path | None]:
+def report_if_possible(place: Place, lake: Lake, pattern: str, run_id: str) -> dict[str, Path | None]:
     """As `report`, after a publication. One that cannot be written is printed as an error, and the run succeeds."""
     try:
-        return {**report(place, spark, pattern, run_id)}
+        return {**report(place, lake, pattern, run_id)}
     except Exception as error:
         print_error(f"{pattern}: published; its report could not be written: {_page_failure(error)}")
         print_error(f"    when that is mended: trendlake report {pattern} --run-id '{run_id}'")
@@ -211,20 +210,20 @@ def _page_failure(error: Exception) -> str:
     return in_words(storage_error(error) or error)
 
 
-def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: str) -> dict[str, dict[str, Path]]:
+def reports(place: Place, lake: Lake, patterns: Sequence[str], run_id: str) -> dict[str, dict[str, Path]]:
     """Writes the report of a run of each of `patterns`, their pages, and the index once; prints how many. Returns the
     paths by pattern. A report or a page that cannot be written is printed as an error, and leaves the others."""
     from trendlake.pipelines.report.build import build_report
     from trendlake.pipelines.site.build import Together, plan_of, refresh_patterns
 
     began = time.monotonic()
-    site, files = site_of(place, spark), [place.project.pattern_path(pattern) for pattern in patterns]
+    site, files = site_of(place, lake), [place.project.pattern_path(pattern) for pattern in patterns]
     together = Together(site, files)
     paths: dict[str, dict[str, Path]] = {}
     for pattern, path in zip(patterns, files, strict=True):
         try:
             plan, run = plan_of(place.project, path)[0], together.run(path.stem, run_id)
-            built = build_report(spark, place.warehouse, path, run_id, site.places.root, plan, run)
+            built = build_report(lake, path, run_id, site.places.root, plan, run)
             paths[path.stem] = {"report": built.html, "picture": built.png}
         except Exception as error:  # the results are published, whatever their page is
             print_error(f"{pattern}: its report could not be written: {_page_failure(error)}")
@@ -238,32 +237,32 @@ def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: 
     return paths
 
 
-def refresh_if_possible(place: Place, spark: SparkSession, file: Path) -> Path | None:
+def refresh_if_possible(place: Place, lake: Lake, file: Path) -> Path | None:
     """As `refresh_site`, after a revision. A page that cannot be written is printed as an error."""
     try:
-        return refresh_site(place, spark, file)
+        return refresh_site(place, lake, file)
     except Exception as error:
         print_error(f"{file.stem}: revised; its page could not be written: {_page_failure(error)}")
         print_error(f"    when that is mended: trendlake site {file.stem}")
         return None
 
 
-def refresh_site(place: Place, spark: SparkSession, file: Path) -> Path:
+def refresh_site(place: Place, lake: Lake, file: Path) -> Path:
     """Updates the pattern's page and the index. Returns the path of the page."""
     from trendlake.pipelines.site.build import refresh_pattern
 
     began = time.monotonic()
-    page = refresh_pattern(site_of(place, spark), file)
+    page = refresh_pattern(site_of(place, lake), file)
     typer.echo(f"{'site':<14} {page!s:<70} {time.monotonic() - began:6.1f} s")
     return page
 
 
-def site_of(place: Place, spark: SparkSession) -> Site:
+def site_of(place: Place, lake: Lake) -> Site:
     """The static site of the project's reports."""
     from trendlake.pipelines.report.places import Places
     from trendlake.pipelines.site.build import Site
 
-    return Site(spark, place.project, place.warehouse, Places(place.project.state / "reports"))
+    return Site(lake, place.project, Places(place.project.state / "reports"))
 
 
 def build_site(place: Place, patterns: list[str]) -> Verdict:
@@ -274,8 +273,8 @@ def build_site(place: Place, patterns: list[str]) -> Verdict:
     project = place.project
     files = [project.pattern_path(name) for name in patterns] or project.pattern_files()
     pages, failures, index = [], [], None
-    with session(place, "trendlake site") as spark:
-        for built in build(site_of(place, spark), files):
+    with session(place, "trendlake site") as lake:
+        for built in build(site_of(place, lake), files):
             card = built.card
             if built.failure:
                 failures.append({"pattern": built.name, "failure": built.failure})

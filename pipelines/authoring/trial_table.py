@@ -16,9 +16,9 @@ from trendlake.pipelines.authoring.trial_rows import HeldRows
 from trendlake.pipelines.errors import SourceMissingError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import exists, latest_version, read_at
 from trendlake.pipelines.lake.road import NotHere, refuse, tried
 from trendlake.pipelines.lake.versions import schema_of
-from trendlake.pipelines.lake.warehouse import exists, latest_version, read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.uniqueness import BROKEN
 from trendlake.pipelines.runs.events import all_parted
@@ -35,12 +35,12 @@ QUICK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": 
 def table_of_events(run: Run) -> HeldTable | TableBySpark:
     """The newest version of the source of `run`, which says the pattern, the contract and where; its interval is not
     asked. Raises SourceMissingError, SourceSchemaError."""
-    spark, path = run.spark, run.warehouse.source(run.contract.name)
-    if not exists(spark, path):
+    lake, path = run.lake, run.warehouse.source(run.contract.name)
+    if not exists(lake, path):
         error = run.warehouse.missing(run.contract.name)
         raise SourceMissingError(error.message, hint=f"{error.hint}; or try the pattern on a file: --events FILE")
-    version = latest_version(spark, path)
-    q.check_columns(schema_of(spark, path, version), run.contract)
+    version = latest_version(lake, path)
+    q.check_columns(schema_of(lake, path, version), run.contract)
     held = tried(lambda: HeldTable(run, version))
     return TableBySpark(run, version) if isinstance(held, NotHere) else held
 
@@ -52,7 +52,7 @@ class HeldTable(HeldRows):
         """Raises NotHereError where this process cannot hold or judge the table."""
         contract, plan = run.contract, run.plan
         refuse({"ids that are made of keys": contract.made_id and plan.schema.event_id in plan.columns})
-        table = table_here(run.spark, run.warehouse.source(contract.name), version)
+        table = table_here(run.lake, run.warehouse.source(contract.name), version)
         super().__init__(*all_parted(run, table, limits.JUDGED), contract, plan)
         self.run, self.version = run, version
 
@@ -70,7 +70,7 @@ class TableBySpark:
 
     @cached_property
     def _source(self) -> DataFrame:
-        return read_at(self.run.spark, self.path, self.version)
+        return read_at(self.run.lake, self.path, self.version)
 
     def _times(self) -> DataFrame:
         micros = sf.unix_micros(column(self.run.contract.event_time)).alias("micros")

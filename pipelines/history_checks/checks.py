@@ -24,7 +24,7 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import ChecksFailedError
 from trendlake.pipelines.history_checks.evaluate import Judged, Stretch, judged_of
 from trendlake.pipelines.history_checks.read import cells, group_outcomes, groups_of, missing_of
-from trendlake.pipelines.lake.warehouse import read_at
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.results.coverage import slice_of
 from trendlake.pipelines.results.ledger import Ledger, read_ledger
 from trendlake.pipelines.results.staging import staged_folder
@@ -56,7 +56,7 @@ def of_run(run: Run, staged: DataFrame, source_version: int) -> list[Check]:
     windows = ready(run.windows, last_ready(run, source_version)) if run.pattern.expect else range(0)
     if not windows:
         return [_nothing(run, expected) for expected in run.pattern.expect]
-    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
+    ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
     wanted, published = ((windows[0], windows[-1]),), _published(run, ledger)
     back = (windows[0] - _longest(run), windows[0] - 1)
     parts = (staged, _read(run, ledger, (back,))) if _meet(published, back) else (staged,)
@@ -124,7 +124,7 @@ def _read(run: Run, ledger: Ledger, stretches: Sequence[Stretch]) -> DataFrame:
     slices = fewer([slice_of(run.plan, *stretch) for stretch in stretches], MOST)
     near = [time.between(moment(low), moment(high - 1)) for low, high in slices]
     path = run.warehouse.results(run.name)
-    return read_at(run.spark, path, int(ledger.version or 0)).where(reduce(lambda a, b: a | b, near))
+    return read_at(run.lake, path, int(ledger.version or 0)).where(reduce(lambda a, b: a | b, near))
 
 
 def _without(plan: AnyPlan, rows: DataFrame, others: DataFrame) -> DataFrame:

@@ -8,12 +8,11 @@ is.
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
-
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.lake.commits import find_commit
 from trendlake.pipelines.lake.here.write import GROUP_BYTES
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import OvertakenError
 
 COMPRESSED = 8
@@ -22,22 +21,22 @@ LINE = "source writes"
 """The application id of the transactions that write to a source's table."""
 
 
-def writing_session(spark: SparkSession, token: str, version: int | None, contract: Contract) -> SparkSession:
-    """A session whose one write carries `token`, and commits only where no other writer of the source has since
-    `version`, which was read; where that is None, whoever came between."""
-    session = spark.newSession()
-    session.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
+def writing_lake(lake: Lake, token: str, version: int | None, contract: Contract) -> Lake:
+    """The lake with a session whose one write carries `token`, and commits only where no other writer of the source has
+    since `version`, which was read; where that is None, whoever came between."""
+    own = lake.with_new_session()
+    own.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
     if contract.documents is not None:
-        session.conf.set("parquet.block.size", str(GROUP_BYTES // COMPRESSED))
+        own.spark.conf.set("parquet.block.size", str(GROUP_BYTES // COMPRESSED))
     if version is not None:
-        session.conf.set("spark.databricks.delta.write.txnAppId", LINE)
-        session.conf.set("spark.databricks.delta.write.txnVersion", str(version + 1))
-    return session
+        own.spark.conf.set("spark.databricks.delta.write.txnAppId", LINE)
+        own.spark.conf.set("spark.databricks.delta.write.txnVersion", str(version + 1))
+    return own
 
 
-def own_commit(spark: SparkSession, path: str, token: str) -> Commit:
+def own_commit(lake: Lake, path: str, token: str) -> Commit:
     """The commit that carries `token`. Raises OvertakenError where there is none: another writer came first."""
-    commit = find_commit(spark, path, token)
+    commit = find_commit(lake, path, token)
     if not commit.in_history:
         raise OvertakenError
     return commit

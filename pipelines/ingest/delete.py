@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from delta.tables import DeltaTable
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.errors import Place, TextError, TrendlakeError
@@ -24,15 +24,16 @@ from trendlake.pipelines.contracts.row_conditions import parse_row_condition
 from trendlake.pipelines.contracts.rules import Rule
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import DeliveryError, ProjectError
-from trendlake.pipelines.ingest.commits import own_commit, writing_session
+from trendlake.pipelines.ingest.commits import own_commit, writing_lake
 from trendlake.pipelines.ingest.compare import key_of, keys_in_words
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
 from trendlake.pipelines.ingest.readers.files import read_file
 from trendlake.pipelines.ingest.write.here import Target, count_where_here, delete_here, delete_where_here
 from trendlake.pipelines.lake.commits import commit_token
+from trendlake.pipelines.lake.lake import Lake, exists, latest_version, read_at
 from trendlake.pipelines.lake.road import NotHere, either, tried
 from trendlake.pipelines.lake.versions import schema_of, table_id
-from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version, read_at, with_retries
+from trendlake.pipelines.lake.warehouse import with_retries
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.runs.basis import Basis
@@ -108,59 +109,57 @@ def rows_where(text: str, contract: Contract) -> Selection:
     return Selection(rule=rule, advice=tuple(adviser.advice))
 
 
-def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, selection: Selection) -> Deleted:
+def find_rows(lake: Lake, contract: Contract, selection: Selection) -> Deleted:
     """The rows that `delete_rows` would delete now. Raises NotOursError, SourceMissingError, SourceSchemaError."""
-    warehouse.refuse_foreign(contract.name)
-    path = warehouse.source(contract.name)
-    if not exists(spark, path):
-        raise warehouse.missing(contract.name)
-    version = latest_version(spark, path)
-    q.check_columns(schema_of(spark, path, version), contract)
+    lake.warehouse.refuse_foreign(contract.name)
+    path = lake.warehouse.source(contract.name)
+    if not exists(lake, path):
+        raise lake.warehouse.missing(contract.name)
+    version = latest_version(lake, path)
+    q.check_columns(schema_of(lake, path, version), contract)
     if selection.rule is not None:
         rule = selection.rule
         rows = either(
-            lambda: count_where_here(spark, path, version, rule, contract),
-            lambda: read_at(spark, path, version).where(q.is_good(rule)).count(),
+            lambda: count_where_here(lake, path, version, rule, contract),
+            lambda: read_at(lake, path, version).where(q.is_good(rule)).count(),
         )
         return Deleted(rows, version, "")
     assert selection.keys is not None
     key = selection.keys.column_names
-    there = rows_sharing(spark, path, version, selection.keys, key, key)
+    there = rows_sharing(lake, path, version, selection.keys, key, key)
     both = pa.concat_tables([there, selection.keys.cast(there.schema)])
     codes = exact_codes(both, key)
     absent = selection.keys.filter(pa.array(~np.isin(codes[there.num_rows :], codes[: there.num_rows])))
     return Deleted(there.num_rows, version, keys_in_words(absent, key) if absent.num_rows else "")
 
 
-def delete_rows(
-    spark: SparkSession, warehouse: Warehouse, contract: Contract, selection: Selection, run_id: str
-) -> Deleted:
+def delete_rows(lake: Lake, contract: Contract, selection: Selection, run_id: str) -> Deleted:
     """Delete the rows in one commit; none where there are none. Raises as `find_rows`."""
     record = Record(run_id, None, "ingest", source=contract.name, rows_deleted=0)
-    path = warehouse.source(contract.name)
+    path = lake.warehouse.source(contract.name)
 
     def attempt() -> Deleted:
-        selected = find_rows(spark, warehouse, contract, selection)
+        selected = find_rows(lake, contract, selection)
         if not selected.rows:
             return selected
-        token = commit_token(spark, path, run_id, "delete")
-        session = partial(writing_session, spark, token, selected.version, contract)
-        target = Target(spark, token, path, selected.version, contract)
+        token = commit_token(lake, path, run_id, "delete")
+        own = partial(writing_lake, lake, token, selected.version, contract)
+        target = Target(lake, token, path, selected.version, contract)
         if isinstance(tried(partial(_delete_here, target, selection)), NotHere):
-            _delete_by_spark(session(), path, selection)
-        commit = own_commit(spark, path, token)
+            _delete_by_spark(own(), path, selection)
+        commit = own_commit(lake, path, token)
         rows = commit.metric("numDeletedRows" if commit.operation == "DELETE" else "numTargetRowsDeleted")
         return replace(selected, rows=rows, version=commit.version)
 
-    warehouse.refuse_foreign(contract.name)
-    with recorded(spark, warehouse, record):
+    lake.warehouse.refuse_foreign(contract.name)
+    with recorded(lake, record):
         done = with_retries(attempt, f"deleting rows of {contract.name}")
         record.rows_deleted, record.source_version = done.rows, done.version
         record.basis = Basis(
             contract.fingerprint,
             contract.lateness_us or 0,
             source_version=done.version,
-            source_table=table_id(spark, path, done.version),
+            source_table=table_id(lake, path, done.version),
         )
     return done
 
@@ -172,15 +171,15 @@ def _delete_here(target: Target, selection: Selection) -> int:
     return delete_here(target, selection.keys)
 
 
-def _delete_by_spark(session: SparkSession, path: str, selection: Selection) -> None:
-    table = DeltaTable.forPath(session, path)
+def _delete_by_spark(lake: Lake, path: str, selection: Selection) -> None:
+    table = DeltaTable.forPath(lake.spark, path)
     if selection.rule is not None:
         table.delete(q.is_good(selection.rule))
         return
     keys = selection.keys
     assert keys is not None
     same = [_side("t", name).eqNullSafe(_side("s", name)) for name in keys.column_names]
-    table.alias("t").merge(frame_of(session, keys).alias("s"), _all(same)).whenMatchedDelete().execute()
+    table.alias("t").merge(frame_of(lake.spark, keys).alias("s"), _all(same)).whenMatchedDelete().execute()
 
 
 def _side(side: str, name: str) -> Column:

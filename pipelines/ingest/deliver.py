@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
@@ -27,7 +26,7 @@ from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.column_names import name_fault, usable_name
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.errors import DeliveryError, SourceSchemaError
-from trendlake.pipelines.ingest.commits import own_commit, writing_session
+from trendlake.pipelines.ingest.commits import own_commit, writing_lake
 from trendlake.pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
 from trendlake.pipelines.ingest.readers.files import arrow_type
@@ -39,10 +38,11 @@ from trendlake.pipelines.ingest.write.spark import append_by_spark, write_by_spa
 from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.lake.commits import commit_token, find_commit, known_commits
 from trendlake.pipelines.lake.create import FED, create_table
+from trendlake.pipelines.lake.lake import Lake, exists, latest_version
 from trendlake.pipelines.lake.road import Road, Roads
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import schema_of, table_id
-from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version, with_retries
+from trendlake.pipelines.lake.warehouse import with_retries
 from trendlake.pipelines.project.profile import Limits
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine import check_columns
@@ -87,9 +87,9 @@ Progress = Callable[[int, Taken], None]
 """Called after a delivery with its number from 1 and what became of it."""
 
 
-def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
+def create_source(lake: Lake, path: str, contract: Contract) -> None:
     """The source's table by its contract, where it is not there: change feed on."""
-    if exists(spark, path):
+    if exists(lake, path):
         return
     columns = []
     for item in contract.columns:
@@ -98,12 +98,11 @@ def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
         about = {"comment": item.description} if item.description else None
         columns.append(StructField(item.name, from_arrow_type(arrow_type(item.type)), metadata=about))
     schema = StructType(columns)
-    create_table(spark, path, schema, FED, f"creating source {contract.name}")
+    create_table(lake, path, schema, FED, f"creating source {contract.name}")
 
 
 def ingest(
-    spark: SparkSession,
-    warehouse: Warehouse,
+    lake: Lake,
     contract: Contract,
     deliveries: Iterable[pa.Table],
     *,
@@ -121,15 +120,15 @@ def ingest(
     Raises SourceSchemaError; DeliveryError, and nothing of that delivery is written; NotOursError for a table that
     other programs write.
     """
-    warehouse.refuse_foreign(contract.name)
-    path = warehouse.source(contract.name)
+    lake.warehouse.refuse_foreign(contract.name)
+    path = lake.warehouse.source(contract.name)
     record = Record(run_id, None, "ingest", source=contract.name)
-    with recorded(spark, warehouse, record):
-        create_source(spark, path, contract)
-        schema = schema_of(spark, path)
+    with recorded(lake, record):
+        create_source(lake, path, contract)
+        schema = schema_of(lake, path)
         check_columns(schema, contract)
-        refuse_other_ids(spark, path, latest_version(spark, path), contract)
-        writer = _Writer(spark, path, tuple(schema.names), contract, feed, record, roads, delivered(spark, path))
+        refuse_other_ids(lake, path, latest_version(lake, path), contract)
+        writer = _Writer(lake, path, tuple(schema.names), contract, feed, record, roads, delivered(lake, path))
         broken = Broken()
         record.rows_in = record.rows_inserted = record.rows_updated = 0
         try:
@@ -142,34 +141,34 @@ def ingest(
                 if progress:
                     progress(number, taken)
         finally:
-            writer.write_quarantine(warehouse.quarantine(contract.name))
+            writer.write_quarantine(lake.warehouse.quarantine(contract.name))
         record.rows_quarantined = broken.rows
         record.checks = [broken.check()]
-        record.source_version = latest_version(spark, path)
+        record.source_version = latest_version(lake, path)
         record.basis = Basis(
             contract.fingerprint,
             contract.lateness_us or 0,
             source_version=record.source_version,
-            source_table=table_id(spark, path, record.source_version),
+            source_table=table_id(lake, path, record.source_version),
         )
-        _note_extent(spark, path, contract, record)
+        _note_extent(lake, path, contract, record)
     return record
 
 
-def delivered(spark: SparkSession, path: str) -> set[tuple[str, int]]:
+def delivered(lake: Lake, path: str) -> set[tuple[str, int]]:
     """The deliveries in the table's history: feed and number."""
-    notes = (commit.note for commit in known_commits(spark, path))
+    notes = (commit.note for commit in known_commits(lake, path))
     return {(note["feed"], note["delivery"]) for note in notes if "delivery" in note}
 
 
-def feeds(spark: SparkSession, path: str) -> set[str]:
+def feeds(lake: Lake, path: str) -> set[str]:
     """The feeds whose deliveries are in the table's history; none where there is no table."""
-    return {feed for feed, _ in delivered(spark, path)} if exists(spark, path) else set()
+    return {feed for feed, _ in delivered(lake, path)} if exists(lake, path) else set()
 
 
 @dataclass
 class _Writer:
-    spark: SparkSession
+    lake: Lake
     path: str
     columns: tuple[str, ...]
     contract: Contract
@@ -190,7 +189,7 @@ class _Writer:
             nonlocal attempts
             attempts += 1
             if attempts > 1:  # another writer came first: perhaps with this delivery
-                self.deliveries = delivered(self.spark, self.path)
+                self.deliveries = delivered(self.lake, self.path)
             if not again and (self.feed, number) in self.deliveries:
                 return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
             return self._once(rows, number)
@@ -198,7 +197,7 @@ class _Writer:
         taken, fresh, version = with_retries(attempt, f"ingesting into {self.contract.name}")
         if version is None:
             return taken
-        put_together(self.spark, self.path, self.contract, self.record.run_id)
+        put_together(self.lake, self.path, self.contract, self.record.run_id)
         broken = split_alone(fresh.combine_chunks(), self.contract).broken
         bad = broken >= 0
         if bad.any():
@@ -208,8 +207,8 @@ class _Writer:
     def _once(self, rows: pa.Table, number: int) -> tuple[Taken, pa.Table, int | None]:
         """One attempt: what became of the rows, those that were written, and the version that holds them. Raises
         CONFLICTS where another writer came first."""
-        key, version = key_of(self.contract), latest_version(self.spark, self.path)
-        token = commit_token(self.spark, self.path, self.record.run_id, "ingest", feed=self.feed, delivery=number)
+        key, version = key_of(self.contract), latest_version(self.lake, self.path)
+        token = commit_token(self.lake, self.path, self.record.run_id, "ingest", feed=self.feed, delivery=number)
         if key is None:
             commit = self._append_unkeyed(rows, token, number)
             if not commit.in_history:  # the history has it no more, but Delta knows its number
@@ -217,25 +216,20 @@ class _Writer:
             return Taken(rows.num_rows, new=rows.num_rows), rows, commit.version
         sequence = self.contract.roles.get("sequence")
         single, repeats, lower = without_repeats(rows, key, sequence, self._good)
-        table = rows_sharing(self.spark, self.path, version, single, key, rows.column_names)
+        table = rows_sharing(self.lake, self.path, version, single, key, rows.column_names)
         comparison = compare(single, table, key, sequence, self._good)
         if comparison.corrections.num_rows and not self.contract.replaces:
             raise self._refused(comparison, key)
-        target = Target(self.spark, token, self.path, version, self.contract)
+        target = Target(self.lake, token, self.path, version, self.contract)
         _, road = self.roads.take(
             f"writing {self.contract.name}",
             partial(_write_here, target, comparison, key),
             lambda: write_by_spark(
-                writing_session(self.spark, token, version, self.contract),
-                self.path,
-                comparison,
-                table,
-                key,
-                self.contract,
+                writing_lake(self.lake, token, version, self.contract), self.path, comparison, table, key, self.contract
             ),
         )
         self.record.took(road)
-        commit = own_commit(self.spark, self.path, token)
+        commit = own_commit(self.lake, self.path, token)
         taken = Taken(
             rows.num_rows,
             comparison.new.num_rows,
@@ -250,10 +244,10 @@ class _Writer:
         reason = self.roads.always_spark or "a source without a key"
         self.roads.refuse(f"writing {self.contract.name}", reason)
         self.record.took(Road("spark", reason))
-        session = writing_session(self.spark, token, None, self.contract)
-        frame = typed(frame_of(session, rows), self.contract)
-        append_by_spark(session, self.path, frame, txnAppId=f"ingest {self.feed}", txnVersion=number)
-        return find_commit(self.spark, self.path, token)
+        own = writing_lake(self.lake, token, None, self.contract)
+        frame = typed(frame_of(own.spark, rows), self.contract)
+        append_by_spark(own, self.path, frame, txnAppId=f"ingest {self.feed}", txnVersion=number)
+        return find_commit(self.lake, self.path, token)
 
     def _typed(self, delivery: pa.Table) -> pa.Table:
         there = {same_name(name) for name in self.columns}
@@ -263,7 +257,7 @@ class _Writer:
                 f"the delivery has columns that the table '{self.contract.name}' lacks: {', '.join(unknown)}",
                 hint=f"leave them out of the delivery; the contract ({self.contract.file}) names the table's columns",
             )
-        return typed_table(self.spark, delivery, self.contract)
+        return typed_table(self.lake, delivery, self.contract)
 
     def _good(self, rows: pa.Table) -> Any:
         return split_alone(rows.combine_chunks(), self.contract).broken < 0
@@ -277,7 +271,7 @@ class _Writer:
         newest = max(version for _, version in self.bad)
         bad = split_alone(rows, self.contract).with_reasons(self.contract, np.arange(rows.num_rows), rows)
         bad = bad.append_column("source_version", pa.chunked_array(versions))
-        write = partial(q.append_quarantine, self.spark, bad)
+        write = partial(q.append_quarantine, self.lake, bad)
         key = f"ingest {self.contract.fingerprint}"
         with_retries(
             lambda: write(path, run_id=self.record.run_id, source_version=newest, key=key), "writing the quarantine"
@@ -303,6 +297,6 @@ def _write_here(target: Target, comparison: Compared, key: Sequence[str]) -> Non
         append_here(target, comparison.new)
 
 
-def _note_extent(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:
-    table = Table.at(spark, path, record.source_version)
+def _note_extent(lake: Lake, path: str, contract: Contract, record: Record) -> None:
+    table = Table.at(lake, path, record.source_version)
     record.rows_out, record.interval_from, record.interval_to = table.extent(contract.event_time)

@@ -13,11 +13,11 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import answer_of, either
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.quality.uniqueness import KEY
@@ -27,12 +27,12 @@ from trendlake.pipelines.spark.frames import frame_of
 
 
 def rows_sharing(
-    spark: SparkSession, path: str, version: int, rows: pa.Table, key: Sequence[str], names: Sequence[str]
+    lake: Lake, path: str, version: int, rows: pa.Table, key: Sequence[str], names: Sequence[str]
 ) -> pa.Table:
     """Columns `names` of the rows of the table at `path` that may share the `key` with one of `rows` (NULL is equal to
     NULL): all that do, and perhaps others. No rows if the table has none of the keys."""
     wanted = rows.select(list(key))
-    table = Table.at(spark, path, version)
+    table = Table.at(lake, path, version)
     known = _matching(table, wanted, list(key))
     if not known.num_rows:
         return table.none(names)
@@ -61,7 +61,7 @@ def _by_spark(table: Table, keys: pa.Table, names: list[str]) -> pa.Table:
     ends = pc.min_max(keys.column(key[0])).as_py() if pa.types.is_string(keys.schema.types[0]) else {}
     if ends.get("min") is not None and not keys.column(0).null_count:
         source = source.where(column(key[0]).between(sf.lit(ends["min"]), sf.lit(ends["max"])))
-    wanted = frame_of(table.spark, keys.group_by(key).aggregate([]))
+    wanted = frame_of(table.lake.spark, keys.group_by(key).aggregate([]))
     wanted = wanted.select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(key)])
     wanted = sf.broadcast(wanted) if keys.num_rows <= limits.KEYS_SENT else wanted
     same = reduce(lambda a, b: a & b, [column(name).eqNullSafe(sf.col(f"{KEY}{i}")) for i, name in enumerate(key)])

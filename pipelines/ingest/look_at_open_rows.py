@@ -10,14 +10,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from trendlake.pipelines.contracts.column_names import ID
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.ingest.open_rows import open_rows_by_spark, open_rows_here
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import either
-from trendlake.pipelines.lake.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -29,19 +28,13 @@ class OpenRows:
 
 
 def look(
-    spark: SparkSession,
-    warehouse: Warehouse,
-    contract: Contract,
-    version: int,
-    run_id: str | None,
-    rule: str | None,
-    limit: int | None,
+    lake: Lake, contract: Contract, version: int, run_id: str | None, rule: str | None, limit: int | None
 ) -> OpenRows:
     """Those of `run_id`, else of any run, that break `rule`, else any; of the rows `limit`, else all. Raises
     SourceSchemaError, ContractRuleError."""
     return either(
-        lambda: _picked(open_rows_here(spark, warehouse, contract, version, run_id), rule, limit),
-        lambda: _by_spark(spark, warehouse, contract, version, run_id, rule, limit),
+        lambda: _picked(open_rows_here(lake, contract, version, run_id), rule, limit),
+        lambda: _by_spark(lake, contract, version, run_id, rule, limit),
     )
 
 
@@ -54,15 +47,9 @@ def _picked(rows: pa.Table, rule: str | None, limit: int | None) -> OpenRows:
 
 
 def _by_spark(
-    spark: SparkSession,
-    warehouse: Warehouse,
-    contract: Contract,
-    version: int,
-    run_id: str | None,
-    rule: str | None,
-    limit: int | None,
+    lake: Lake, contract: Contract, version: int, run_id: str | None, rule: str | None, limit: int | None
 ) -> OpenRows:
-    rows = open_rows_by_spark(spark, warehouse, contract, version, run_id)
+    rows = open_rows_by_spark(lake, contract, version, run_id)
     if rule is not None:
         rows = rows.where(sf.col("rule") == rule)
     rows.persist()  # the count and the rows both read it

@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.events.arrays import arrow
@@ -23,8 +23,8 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.ingest.row_ids import row_id_column, row_ids
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import Lake, exists, read_at
 from trendlake.pipelines.lake.road import either, refuse
-from trendlake.pipelines.lake.warehouse import Warehouse, exists, read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine import check_columns
 from trendlake.pipelines.quality.uniqueness import BROKEN
@@ -34,28 +34,24 @@ from trendlake.pipelines.spark.columns import column
 OLD = "__trendlake_old_"
 
 
-def open_rows(
-    spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int, run_id: str | None = None
-) -> pa.Table:
+def open_rows(lake: Lake, contract: Contract, version: int, run_id: str | None = None) -> pa.Table:
     """The source's rows at `version` that a run (`run_id`, else any) has quarantined and that break the contract as it
     is, in some order: the contract's columns, `ID`, `rule` (the first broken), `reason` (all), `RUNS` (how many have
     quarantined it), `SINCE` (when the first did). Raises SourceSchemaError, ContractRuleError."""
-    about = spark, warehouse, contract, version, run_id
+    about = lake, contract, version, run_id
     return either(lambda: open_rows_here(*about), lambda: open_rows_by_spark(*about).toArrow())
 
 
-def open_rows_by_spark(
-    spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int, run_id: str | None = None
-) -> DataFrame:
+def open_rows_by_spark(lake: Lake, contract: Contract, version: int, run_id: str | None = None) -> DataFrame:
     """As `open_rows`. Raises SourceSchemaError, ContractRuleError."""
-    source = read_at(spark, warehouse.source(contract.name), version)
+    source = read_at(lake, lake.warehouse.source(contract.name), version)
     check_columns(source.schema, contract)
     names = [item.name for item in contract.columns]
     source = source.select(*map(column, names))
-    if not exists(spark, warehouse.quarantine(contract.name)):
+    if not exists(lake, lake.warehouse.quarantine(contract.name)):
         seen = source.limit(0).withColumns({"run_id": sf.lit(""), "quarantined_at": sf.current_timestamp()})
     else:
-        seen = spark.read.format("delta").load(warehouse.quarantine(contract.name))
+        seen = lake.spark.read.format("delta").load(lake.warehouse.quarantine(contract.name))
     if run_id is not None:
         seen = seen.where(sf.col("run_id") == run_id)
     log = seen.groupBy(*map(column, names)).agg(
@@ -75,16 +71,14 @@ def open_rows_by_spark(
     return bad.join(sf.broadcast(log.select(row_id_column(names).alias(ID), RUNS, SINCE)), ID)
 
 
-def open_rows_here(
-    spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int, run_id: str | None = None
-) -> pa.Table:
+def open_rows_here(lake: Lake, contract: Contract, version: int, run_id: str | None = None) -> pa.Table:
     """As `open_rows`. Raises NotHereError where it is not certain of them, and SourceSchemaError."""
-    source = table_here(spark, warehouse.source(contract.name), version)
+    source = table_here(lake, lake.warehouse.source(contract.name), version)
     check_columns(source.schema, contract)
     if contract.documents is not None:
         source.refuse_large()
     names = [item.name for item in contract.columns]
-    quarantined = _quarantined(spark, warehouse.quarantine(contract.name), names, run_id)
+    quarantined = _quarantined(lake, lake.warehouse.quarantine(contract.name), names, run_id)
     rows = source.every(names, limits.JUDGED).combine_chunks()
     parted = split(rows, contract)
     bad = np.flatnonzero(parted.broken >= 0)
@@ -101,12 +95,12 @@ def open_rows_here(
 
 
 def _quarantined(
-    spark: SparkSession, path: str, names: Sequence[str], run_id: str | None
+    lake: Lake, path: str, names: Sequence[str], run_id: str | None
 ) -> dict[str, tuple[set[str], datetime]]:
     """For each quarantined row, by its identity: the runs that did it, and when the first of them did."""
-    if not exists(spark, path):
+    if not exists(lake, path):
         return {}
-    rows = table_here(spark, path).every([*names, "run_id", "quarantined_at"], limits.QUARANTINE_READ)
+    rows = table_here(lake, path).every([*names, "run_id", "quarantined_at"], limits.QUARANTINE_READ)
     if run_id is not None:
         rows = rows.filter(pc.equal(rows["run_id"], run_id))
     unknown = rows["run_id"].null_count or rows["quarantined_at"].null_count

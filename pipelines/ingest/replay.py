@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from delta.tables import DeltaTable
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.events.arrays import arrow
@@ -32,7 +32,7 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import unique_rules
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import RepairError
-from trendlake.pipelines.ingest.commits import writing_session
+from trendlake.pipelines.ingest.commits import writing_lake
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
 from trendlake.pipelines.ingest.open_rows import open_rows
 from trendlake.pipelines.ingest.readers.files import read_file
@@ -41,9 +41,10 @@ from trendlake.pipelines.ingest.stored_ids import refuse_other_ids
 from trendlake.pipelines.ingest.typed_rows import typed_table
 from trendlake.pipelines.ingest.write.here import Target, merge_here
 from trendlake.pipelines.lake.commits import commit_token, find_commit
+from trendlake.pipelines.lake.lake import Lake, exists, latest_version
 from trendlake.pipelines.lake.road import NotHere, tried
 from trendlake.pipelines.lake.versions import table_id
-from trendlake.pipelines.lake.warehouse import OvertakenError, Warehouse, exists, latest_version, with_retries
+from trendlake.pipelines.lake.warehouse import OvertakenError, with_retries
 from trendlake.pipelines.rules.split import split, split_alone
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.runs.basis import Basis
@@ -72,63 +73,63 @@ def read_repaired(path: Path, contract: Contract) -> pa.Table:
     return read_file(path, contract, also=(ID,), repaired=True)
 
 
-def newest(spark: SparkSession, warehouse: Warehouse, contract: Contract) -> int:
+def newest(lake: Lake, contract: Contract) -> int:
     """The source's newest version. Raises SourceMissingError."""
-    path = warehouse.source(contract.name)
-    if not exists(spark, path):
-        raise warehouse.missing(contract.name)
-    return latest_version(spark, path)
+    path = lake.warehouse.source(contract.name)
+    if not exists(lake, path):
+        raise lake.warehouse.missing(contract.name)
+    return latest_version(lake, path)
 
 
-def replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file: pa.Table, run_id: str) -> Replayed:
+def replay(lake: Lake, contract: Contract, file: pa.Table, run_id: str) -> Replayed:
     """Put the rows of a file in the place of open rows: of the row that their `ID` names, where the file has that
     column, else of the one with the event's id. All of the file or nothing of it.
 
     Raises RepairError, with the rows, where one replaces no open row, or breaks the contract still; NotOursError for a
     table that other programs write.
     """
-    warehouse.refuse_foreign(contract.name)
+    lake.warehouse.refuse_foreign(contract.name)
     record = Record(run_id, None, "ingest", source=contract.name, rows_in=file.num_rows, rows_updated=0)
-    with recorded(spark, warehouse, record):
-        done = with_retries(lambda: _replay(spark, warehouse, contract, file, record), "replaying repaired rows")
+    with recorded(lake, record):
+        done = with_retries(lambda: _replay(lake, contract, file, record), "replaying repaired rows")
         record.source_version = done.version
         record.basis = Basis(
             contract.fingerprint,
             contract.lateness_us or 0,
             source_version=done.version,
-            source_table=table_id(spark, warehouse.source(contract.name), done.version),
+            source_table=table_id(lake, lake.warehouse.source(contract.name), done.version),
         )
     return done
 
 
-def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file: pa.Table, record: Record) -> Replayed:
-    version = newest(spark, warehouse, contract)
-    path, names = warehouse.source(contract.name), [item.name for item in contract.columns]
-    refuse_other_ids(spark, path, version, contract)
-    broken = open_rows(spark, warehouse, contract, version).select([ID, *names])
-    given = _given(spark, contract, file, broken)
-    there = _there(spark, path, version, given, contract)
+def _replay(lake: Lake, contract: Contract, file: pa.Table, record: Record) -> Replayed:
+    version = newest(lake, contract)
+    path, names = lake.warehouse.source(contract.name), [item.name for item in contract.columns]
+    refuse_other_ids(lake, path, version, contract)
+    broken = open_rows(lake, contract, version).select([ID, *names])
+    given = _given(lake, contract, file, broken)
+    there = _there(lake, path, version, given, contract)
     repairs, known, unchanged = _matched(contract, broken, given, there)
     written = int(record.rows_updated or 0)
     if not repairs:
         return Replayed(written, known - written, unchanged, version)
     fresh = _table(given, names, [after for _, after in repairs])
     gone = _table(broken, names, [before for before, _ in repairs])
-    _refuse_broken(spark, path, version, contract, fresh, {before for before, _ in repairs})
-    token = commit_token(spark, path, record.run_id, "replay")
+    _refuse_broken(lake, path, version, contract, fresh, {before for before, _ in repairs})
+    token = commit_token(lake, path, record.run_id, "replay")
     key = contract.roles["event_id"]  # first: by it the files are chosen
     keys = gone.select([key, *(name for name in names if name != key)])
-    target = Target(spark, token, path, version, contract)
+    target = Target(lake, token, path, version, contract)
     if isinstance(tried(lambda: merge_here(target, keys, fresh, fresh.slice(0, 0))), NotHere):
-        _swap(writing_session(spark, token, version, contract), path, gone, fresh)
-    commit = find_commit(spark, path, token)
+        _swap(writing_lake(lake, token, version, contract), path, gone, fresh)
+    commit = find_commit(lake, path, token)
     record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.in_history else 0)
     if not commit.in_history or commit.metric("numTargetRowsUpdated") != len(repairs):
         raise OvertakenError  # another process has changed such a row in between: look again
     return Replayed(int(record.rows_updated), known - written, unchanged, commit.version)
 
 
-def _given(spark: SparkSession, contract: Contract, file: pa.Table, broken: pa.Table) -> pa.Table:
+def _given(lake: Lake, contract: Contract, file: pa.Table, broken: pa.Table) -> pa.Table:
     """The file's rows in the source's types: the contract's columns, `ID` as they are now, `REPLACES` as the file says
     (NULL where it does not): in place of an id of Trendlake 0.2 that of the row of `broken`."""
     names = [item.name for item in contract.columns]
@@ -136,14 +137,14 @@ def _given(spark: SparkSession, contract: Contract, file: pa.Table, broken: pa.T
     if replaces.null_count < len(replaces) and not pc.all(pc.is_in(replaces.drop_null(), broken[ID])).as_py():
         former = dict(zip(former_row_ids(broken, names), broken[ID].to_pylist(), strict=True))
         replaces = pa.array([former.get(one, one) for one in replaces.to_pylist()], pa.string())
-    rows = typed_table(spark, file.select(names).append_column(REPLACES, replaces), contract)
+    rows = typed_table(lake, file.select(names).append_column(REPLACES, replaces), contract)
     return with_row_ids(rows, names)
 
 
-def _there(spark: SparkSession, path: str, version: int, given: pa.Table, contract: Contract) -> set[str]:
+def _there(lake: Lake, path: str, version: int, given: pa.Table, contract: Contract) -> set[str]:
     """The `ID`s of the rows of the source with the event ids of a file's rows."""
     names = [item.name for item in contract.columns]
-    present = rows_sharing(spark, path, version, given, [contract.roles["event_id"]], names)
+    present = rows_sharing(lake, path, version, given, [contract.roles["event_id"]], names)
     return set(with_row_ids(present, names)[ID].to_pylist())
 
 
@@ -184,9 +185,7 @@ def _matched(
     return list(pairs.items()), known, unchanged
 
 
-def _refuse_broken(
-    spark: SparkSession, path: str, version: int, contract: Contract, fresh: pa.Table, gone: set[str]
-) -> None:
+def _refuse_broken(lake: Lake, path: str, version: int, contract: Contract, fresh: pa.Table, gone: set[str]) -> None:
     """Raises RepairError where a row of `fresh` breaks a rule, or has the key of a row of the source that stays: whose
     `ID` is none of `gone`."""
     key, names = contract.roles["event_id"], fresh.column_names
@@ -196,7 +195,7 @@ def _refuse_broken(
         keyed = good
         if len(rule.columns) == 1:  # a single column's NULL is no key
             keyed = good.filter(good[rule.columns[0]].is_valid())
-        others = with_row_ids(rows_sharing(spark, path, version, keyed, rule.columns, names), names)
+        others = with_row_ids(rows_sharing(lake, path, version, keyed, rule.columns, names), names)
         others = others.filter(pc.invert(pc.is_in(others[ID], pa.array(list(gone), pa.string())))).select(names)
         others = others.filter(arrow(split_alone(others.combine_chunks(), contract).broken < 0)).select(rule.columns)
         codes = exact_codes(pa.concat_tables([keyed.select(rule.columns).cast(others.schema), others]), rule.columns)
@@ -217,13 +216,13 @@ def _broken(contract: Contract, rows: pa.Table) -> Iterator[tuple[int, str]]:
     yield from zip(bad.tolist(), why.to_pylist(), strict=True)
 
 
-def _swap(spark: SparkSession, path: str, gone: pa.Table, fresh: pa.Table) -> None:
+def _swap(lake: Lake, path: str, gone: pa.Table, fresh: pa.Table) -> None:
     """Old rows into new ones, where they are still there."""
     names = gone.column_names
     columns = {f"old_{i}": gone[name] for i, name in enumerate(names)}
     columns |= {f"new_{i}": fresh[name] for i, name in enumerate(names)}
-    repairs = frame_of(spark, pa.table(columns))
-    target = DeltaTable.forPath(spark, path)
+    repairs = frame_of(lake.spark, pa.table(columns))
+    target = DeltaTable.forPath(lake.spark, path)
     same = [sf.col(f"t.{quoted(name)}").eqNullSafe(sf.col(f"s.old_{i}")) for i, name in enumerate(names)]
     values: dict[str, str | Column] = {quoted(name): sf.col(f"s.new_{i}") for i, name in enumerate(names)}
     matching = reduce(lambda a, b: a & b, same)

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from pyspark.sql import SparkSession
-
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.ingest.commits import LINE
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import commit_token
 from trendlake.pipelines.lake.here import row_groups, write
 from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.lake import Lake, latest_version
 from trendlake.pipelines.lake.road import tried
-from trendlake.pipelines.lake.warehouse import CONFLICTS, latest_version
+from trendlake.pipelines.lake.warehouse import CONFLICTS
 
 MANY = 64
 """So many small files become one: few enough to be read in the time of a delivery."""
@@ -27,19 +26,19 @@ SMALL_ROWS, SMALL_BYTES = limits.READ // MANY, write.GROUP_BYTES // MANY
 would have to read much more if larger files were put together."""
 
 
-def put_together(spark: SparkSession, path: str, contract: Contract, run_id: str) -> None:
+def put_together(lake: Lake, path: str, contract: Contract, run_id: str) -> None:
     """One file, in the order of event time, in place of `MANY` small ones of the table at `path`: the rows stay what
     they are, and so do older versions. The files stay if this process may not write the table, or if another writer
     commits first."""
 
     def here() -> None:
-        version = latest_version(spark, path)
-        table = table_here(spark, path, version)
+        version = latest_version(lake, path)
+        table = table_here(lake, path, version)
         files = small_files(table, contract.event_time)[:MANY] if table.writable else []
         if len(files) < MANY:
             return
         rows = table.part(files).every(table.schema.names, limits.READ).sort_by(contract.event_time)
-        token = commit_token(spark, path, run_id, "compact")
+        token = commit_token(lake, path, run_id, "compact")
         write.put_together(table, files, rows, token, write.Line(LINE, version + 1))
 
     with suppress(*CONFLICTS):

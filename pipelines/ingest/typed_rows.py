@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.ingest.readers.files import arrow_type
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.spark.columns import column
 from trendlake.pipelines.spark.frames import frame_of
 
@@ -18,7 +19,7 @@ def typed(frame: DataFrame, contract: Contract) -> DataFrame:
     return frame.select(*[column(name).cast(kind).alias(name) for name, kind in wanted.items()], *others)
 
 
-def typed_table(spark: SparkSession, rows: pa.Table, contract: Contract) -> pa.Table:
+def typed_table(lake: Lake, rows: pa.Table, contract: Contract) -> pa.Table:
     """As `typed`, of a table in this process: cast here where that is a matter of width only, else by Spark."""
     wanted = {item.name: arrow_type(item.type) for item in contract.columns}
     if set(wanted) <= set(rows.column_names) and all(_plain(rows[name].type, kind) for name, kind in wanted.items()):
@@ -27,7 +28,7 @@ def typed_table(spark: SparkSession, rows: pa.Table, contract: Contract) -> pa.T
             return pa.table(columns | {name: rows[name] for name in rows.column_names if name not in wanted})
         except pa.ArrowException:
             pass  # Spark says what becomes of the value
-    table = typed(frame_of(spark, rows), contract).toArrow()
+    table = typed(frame_of(lake.spark, rows), contract).toArrow()
     kinds = [pa.field(field.name, wanted.get(field.name, field.type)) for field in table.schema]
     return table.cast(pa.schema(kinds))
 

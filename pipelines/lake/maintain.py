@@ -14,12 +14,12 @@ from contextlib import nullcontext
 from functools import partial
 
 from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
 
 from trendlake.pipelines.lake.here.maintain import Kept, maintain_here
 from trendlake.pipelines.lake.here.write import compacting_alone
+from trendlake.pipelines.lake.lake import Lake, exists, folder_of
 from trendlake.pipelines.lake.road import either
-from trendlake.pipelines.lake.warehouse import KEPT, Warehouse, exists, folder_of, on_disk, with_retries
+from trendlake.pipelines.lake.warehouse import KEPT, with_retries
 from trendlake.pipelines.project.table_names import QUARANTINE
 from trendlake.pipelines.spark.identifiers import quoted
 
@@ -36,32 +36,32 @@ STAGED_DAYS = 30
 """How long the staged rows of an attempt are kept: for a publication to come, and to look at where a check failed."""
 
 
-def tables(spark: SparkSession, warehouse: Warehouse, sources: list[str], patterns: list[str]) -> dict[str, str]:
+def tables(lake: Lake, sources: list[str], patterns: list[str]) -> dict[str, str]:
     """Names and paths of the tables of sources and of patterns, those that are there and not others'."""
     wanted = {
-        **{f"sources/{name}": warehouse.source(name) for name in sources if name not in warehouse.elsewhere},
-        **{f"sources/{name}{QUARANTINE}": warehouse.quarantine(name) for name in sources},
-        **{f"results/{name}": warehouse.results(name) for name in patterns},
-        "trendlake_runs": warehouse.runs,
+        **{f"sources/{name}": lake.warehouse.source(name) for name in sources if name not in lake.warehouse.elsewhere},
+        **{f"sources/{name}{QUARANTINE}": lake.warehouse.quarantine(name) for name in sources},
+        **{f"results/{name}": lake.warehouse.results(name) for name in patterns},
+        "trendlake_runs": lake.warehouse.runs,
     }
-    return {name: path for name, path in wanted.items() if exists(spark, path)}
+    return {name: path for name, path in wanted.items() if exists(lake, path)}
 
 
-def maintain(spark: SparkSession, tables: dict[str, str], *, on_spark: bool = False) -> Iterator[Kept]:
+def maintain(lake: Lake, tables: dict[str, str], *, on_spark: bool = False) -> Iterator[Kept]:
     """Each table kept for as long as `KEPT` says, its small files put together (clustered tables by their columns), and
     older files removed. Safe while runs go on: no row changes, and readers and writers are not disturbed, or try
     again. Tables that this process may write need no Spark, unless `on_spark`."""
     for name, path in tables.items():
-        by_spark = partial(_maintain_by_spark, spark, name, path)
-        yield by_spark() if on_spark else either(partial(maintain_here, spark, name, path), by_spark)
+        by_spark = partial(_maintain_by_spark, lake, name, path)
+        yield by_spark() if on_spark else either(partial(maintain_here, lake, name, path), by_spark)
 
 
-def _maintain_by_spark(spark: SparkSession, name: str, path: str) -> Kept:
-    table = DeltaTable.forPath(spark, path)
+def _maintain_by_spark(lake: Lake, name: str, path: str) -> Kept:
+    table = DeltaTable.forPath(lake.spark, path)
     properties = table.detail().select("properties").collect()[0][0]
     if any(properties.get(key) != value for key, value in KEPT.items()):
-        with_retries(lambda: _keep(spark, path), f"keeping {name}")
-    folder = on_disk(spark, path)
+        with_retries(lambda: _keep(lake, path), f"keeping {name}")
+    folder = lake.on_disk(path)
     # Where there is no lock, delta-rs compacts nothing, and Delta's own commits see each other.
     with nullcontext() if folder is None else compacting_alone(folder, wait=True):
         metrics = with_retries(
@@ -74,15 +74,15 @@ def _maintain_by_spark(spark: SparkSession, name: str, path: str) -> Kept:
     return Kept(name, size[0] + removed - added, size[0], size[1] - grown, size[1])
 
 
-def clear_staging(spark: SparkSession, warehouse: Warehouse) -> int:
+def clear_staging(lake: Lake) -> int:
     """Removes the staged rows of attempts older than `STAGED_DAYS`; how many they were."""
-    place, oldest = on_disk(spark, warehouse.staged), (time.time() - STAGED_DAYS * 86400) * 1000
+    place, oldest = lake.on_disk(lake.warehouse.staged), (time.time() - STAGED_DAYS * 86400) * 1000
     if place is not None:
         expired = [attempt for attempt in place.glob("*/*/*") if attempt.stat().st_mtime * 1000 < oldest]
         for attempt in expired:
             shutil.rmtree(attempt) if attempt.is_dir() else attempt.unlink()
         return len(expired)
-    files, folder = folder_of(spark, warehouse.staged)
+    files, folder = folder_of(lake, lake.warehouse.staged)
     attempts = files.globStatus(folder.suffix("/*/*/*")) or ()
     old = [folder.getPath() for folder in attempts if folder.getModificationTime() < oldest]
     for attempt in old:
@@ -90,5 +90,5 @@ def clear_staging(spark: SparkSession, warehouse: Warehouse) -> int:
     return len(old)
 
 
-def _keep(spark: SparkSession, path: str) -> None:
-    spark.sql(KEEP.replace("{table}", f"delta.{quoted(path)}"))
+def _keep(lake: Lake, path: str) -> None:
+    lake.spark.sql(KEEP.replace("{table}", f"delta.{quoted(path)}"))

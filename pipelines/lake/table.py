@@ -13,12 +13,13 @@ from operator import and_
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import NotHere, answer_of, either, tried
 from trendlake.pipelines.spark.columns import column
 
@@ -52,21 +53,21 @@ class Table:
     """The table at `path` as it is in `version`; None: in its newest one, of a table that only Spark reads. `here`: as
     this process reads it, or why it does not."""
 
-    spark: SparkSession
+    lake: Lake
     path: str
     version: int | None
     here: TableHere | NotHere
 
     @classmethod
-    def at(cls, spark: SparkSession, path: str, version: int | None = None) -> Table:
+    def at(cls, lake: Lake, path: str, version: int | None = None) -> Table:
         """The newest version where none is named. Of a table that is not there every question is an error of Spark."""
-        here = tried(lambda: table_here(spark, path, version))
-        return cls(spark, path, here.version if isinstance(here, TableHere) else version, here)
+        here = tried(lambda: table_here(lake, path, version))
+        return cls(lake, path, here.version if isinstance(here, TableHere) else version, here)
 
     @cached_property
     def frame(self) -> DataFrame:
         """As Spark reads it."""
-        reader = self.spark.read.format("delta")
+        reader = self.lake.spark.read.format("delta")
         return (reader if self.version is None else reader.option("versionAsOf", self.version)).load(self.path)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The warehouse: the paths of tables, their versions, and the retry that concurrent writers need."""
+"""The warehouse: the paths of its tables, and the retry that concurrent writers need."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TypeVar
 
 from delta.exceptions import (
     ConcurrentAppendException,
@@ -22,18 +20,13 @@ from delta.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
-from delta.tables import DeltaTable, DeltaTableBuilder
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
 
 from trendlake.pipelines.errors import BusyTableError, NotOursError, SourceMissingError
-from trendlake.pipelines.lake.log_cache import newest_commit
 from trendlake.pipelines.project.lineage_settings import Lineage
 from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.project.table_names import QUARANTINE, shared_table
-from trendlake.pipelines.spark.jvm import java_class
-from trendlake.pipelines.spark.on_demand import SessionOnDemand
 
 
 class OvertakenError(Exception):
@@ -148,73 +141,6 @@ def folder_name(run_id: str) -> str:
     return f"{plain[:100].lstrip('._') or 'run'}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
 
 
-def on_disk(spark: SparkSession, path: str) -> Path | None:
-    """The place of Spark's `path` in this machine's file system; None where it is in another. A session's file systems
-    stay as they are: its answer for a folder is true of all paths in it."""
-    if isinstance(spark, SessionOnDemand):
-        if (certain := spark.folder_on_disk(path)) is not None:
-            return certain
-        return _on_disk_by_hadoop(spark, path)
-    below = _BELOW.fullmatch(path)
-    if below is None:
-        return _on_disk_by_hadoop(spark, path)
-    folders, (folder, name) = _FOLDERS.setdefault(spark, {}), below.groups()
-    if folder not in folders:
-        folders[folder] = _on_disk_by_hadoop(spark, folder)
-    parent = folders[folder]
-    return None if parent is None else parent / name
-
-
-_FOLDERS: WeakKeyDictionary[SparkSession, dict[str, Path | None]] = WeakKeyDictionary()
-_BELOW = re.compile(r"(.*[^/:])/(\w[\w\-.]*)", re.ASCII)
-"""A folder and a name in it that Hadoop takes as they are."""
-
-
-def _on_disk_by_hadoop(spark: SparkSession, path: str) -> Path | None:
-    files, folder = folder_of(spark, path)
-    uri = files.makeQualified(folder).toUri()
-    return Path(uri.getPath()) if uri.getScheme() == "file" else None
-
-
-def exists(spark: SparkSession, path: str) -> bool:
-    """Whether a Delta table is at `path`. To Delta a folder of a table is that table too, in some of its answers, and a
-    part of it in others."""
-    if _newest_on_disk(spark, path) is not None:
-        return True
-    place = on_disk(spark, path)
-    if place is not None and not (place / "_delta_log").is_dir():
-        return False
-    files, folder = folder_of(spark, path)
-    return bool(files.exists(folder.suffix("/_delta_log"))) and bool(DeltaTable.isDeltaTable(spark, path))
-
-
-def _newest_on_disk(spark: SparkSession, path: str) -> int | None:
-    """The newest version whose commit is in the log of a table on this machine's disk, as Delta finds it; None where
-    there is no such table."""
-    folder = on_disk(spark, path)
-    try:
-        return None if folder is None else newest_commit(f"{folder}/_delta_log")
-    except OSError:
-        return None
-
-
-def latest_version(spark: SparkSession, path: str) -> int:
-    """The newest committed version of the table at `path`."""
-    version = _newest_on_disk(spark, path)
-    if version is not None:
-        return version
-    return int(DeltaTable.forPath(spark, path).history(1).select("version").collect()[0][0])
-
-
-def read_at(spark: SparkSession, path: str, version: int) -> DataFrame:
-    """The table at `path` as it was at `version`."""
-    return spark.read.format("delta").option("versionAsOf", version).load(path)
-
-
-def read_if_there(spark: SparkSession, path: str) -> DataFrame | None:
-    return spark.read.format("delta").load(path) if exists(spark, path) else None
-
-
 BEING_MADE = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND")
 """Delta's errors while another writer has made the table's folder and not yet its first commit; and for good, where the
 folder holds something else."""
@@ -236,35 +162,3 @@ def with_retries(action: Callable[[], Result], what: str) -> Result:
     if any(name in str(last) for name in BEING_MADE):
         raise last
     raise BusyTableError(f"{what}: other writers changed the table at each of {ATTEMPTS} attempts") from last
-
-
-def create(spark: SparkSession, path: str, builder: DeltaTableBuilder, what: str) -> None:
-    """Make a table at `path`, if there is none yet, while others may do the same.
-
-    Delta makes the folder of the log first and then refuses folders that are not empty: whoever is killed between the
-    two leaves a folder in which no table can be made. It is cleared away once its first commit has been waited for
-    in vain. Raises as `with_retries`.
-    """
-    try:
-        with_retries(builder.execute, what)
-    except AnalysisException:
-        if not _begun_and_left(spark, path):
-            raise
-        files, folder = folder_of(spark, path)
-        files.delete(folder, True)
-        with_retries(builder.execute, what)
-
-
-def _begun_and_left(spark: SparkSession, path: str) -> bool:
-    """Whether there is nothing but a log without a commit in it."""
-    files, folder = folder_of(spark, path)
-    if not files.exists(folder) or [item.getPath().getName() for item in files.listStatus(folder)] != ["_delta_log"]:
-        return False
-    names = [item.getPath().getName() for item in files.listStatus(folder.suffix("/_delta_log"))]
-    return not any(re.fullmatch(r"\d{20}\..*", name) for name in names)
-
-
-def folder_of(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """The file system of `path`, and it as Hadoop's path."""
-    folder = java_class(spark, "org.apache.hadoop.fs.Path")(path)
-    return folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), folder

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, BooleanType, DataType, IntegerType, StructType
@@ -32,8 +32,9 @@ from trendlake.pipelines.lake.commits import has_transaction
 from trendlake.pipelines.lake.create import created_here
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.here.write import Line, append, shaped
+from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.road import either, refuse
-from trendlake.pipelines.lake.warehouse import KEPT, OvertakenError, exists, on_disk
+from trendlake.pipelines.lake.warehouse import KEPT, OvertakenError
 from trendlake.pipelines.quality.scan import scan
 from trendlake.pipelines.quality.uniqueness import BROKEN, INSIDE, annotate_duplicates, entry
 from trendlake.pipelines.rules.keep import columns_of, keep
@@ -170,18 +171,18 @@ def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFram
     )
 
 
-def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: int, key: str, rows: int) -> None:
+def write_quarantine(
+    lake: Lake, bad: DataFrame, path: str, *, run_id: str, source_version: int, key: str, rows: int
+) -> None:
     """Append the bad rows once: a second write under the same `key` (which names everything that decides the
     rows) is skipped by Delta itself, whichever attempt or process makes it. `rows`: how many there are; a few are
     written as a file by this process. Raises OvertakenError where the log does not have the commit afterwards."""
     transaction = _transaction(run_id, source_version, key)
-    if rows > limits.QUARANTINED or not _written_here(bad.sparkSession, bad.toArrow, path, transaction):
-        _write_by_spark(bad, path, transaction)
+    if rows > limits.QUARANTINED or not _written_here(lake, bad.toArrow, path, transaction):
+        _write_by_spark(lake, bad, path, transaction)
 
 
-def append_quarantine(
-    spark: SparkSession, bad: pa.Table, path: str, *, run_id: str, source_version: int, key: str
-) -> None:
+def append_quarantine(lake: Lake, bad: pa.Table, path: str, *, run_id: str, source_version: int, key: str) -> None:
     """As `write_quarantine`, of rows in this process: as they came, with `REASONS`, and with the `source_version` of
     each where that is not the same for all."""
     origin: tuple[tuple[str, Any, pa.DataType], ...] = (
@@ -194,31 +195,31 @@ def append_quarantine(
             bad = bad.append_column(name, pa.repeat(pa.scalar(value, kind), bad.num_rows))
     bad = bad.select([*(name for name in bad.column_names if name not in ADDED), *ADDED])
     transaction = _transaction(run_id, source_version, key)
-    if bad.num_rows > limits.QUARANTINED or not _written_here(spark, lambda: bad, path, transaction):
-        _write_by_spark(frame_of(spark, bad), path, transaction)
+    if bad.num_rows > limits.QUARANTINED or not _written_here(lake, lambda: bad, path, transaction):
+        _write_by_spark(lake, frame_of(lake.spark, bad), path, transaction)
 
 
 def _transaction(run_id: str, source_version: int, key: str) -> str:
     return f"quarantine {run_id} v{source_version} {key}"
 
 
-def _write_by_spark(bad: DataFrame, path: str, transaction: str) -> None:
+def _write_by_spark(lake: Lake, bad: DataFrame, path: str, transaction: str) -> None:
     writer = bad.write.format("delta").mode("append").option("mergeSchema", "true")
     writer.option("txnAppId", transaction).option("txnVersion", 1).save(path)
-    if not has_transaction(bad.sparkSession, path, transaction, 1):
+    if not has_transaction(lake, path, transaction, 1):
         raise OvertakenError
 
 
-def _written_here(spark: SparkSession, bad: Callable[[], pa.Table], path: str, transaction: str) -> bool:
+def _written_here(lake: Lake, bad: Callable[[], pa.Table], path: str, transaction: str) -> bool:
     """Whether the quarantine has the rows, by an earlier attempt or by a file that this process has written. Raises
     OvertakenError."""
 
     def here() -> bool:
         rows = None
-        if on_disk(spark, path) is not None and not exists(spark, path):
+        if lake.on_disk(path) is not None and not exists(lake, path):
             rows = bad()
-            created_here(spark, path, from_arrow_schema(rows.schema), KEPT)
-        table = table_here(spark, path)
+            created_here(lake, path, from_arrow_schema(rows.schema), KEPT)
+        table = table_here(lake, path)
         if table.last_transaction(transaction) < 1:
             schema, rows = table.none().schema, bad() if rows is None else rows
             refuse({"other columns than the table has": not set(rows.column_names) <= set(schema.names)})

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -86,7 +86,7 @@ def scan(
     # plain names: PySpark looks for each column by its name as it is
     columns = [column(name).alias(f"c{at}") for at, name in enumerate(names)]
     chosen = frame.select(*columns, time.cast("bigint").alias("time"))
-    reader = _Reader.of(frame.sparkSession, rules, keyed, (*names, TIME), TIME, spans)
+    reader = _Reader.of(frame.sparkSession.sparkContext.defaultParallelism, rules, keyed, (*names, TIME), TIME, spans)
     return _scanned(reader, chosen.mapInArrow(reader.read, from_arrow_schema(SCHEMA)), few=_size(chosen) < SMALL)
 
 
@@ -95,7 +95,9 @@ def scan_files(
 ) -> Scan:
     """As `scan`, of files that the workers read by themselves, with the column `time`, in microseconds. Raises
     OtherwiseWrittenError."""
-    reader = _Reader.of(files.spark, rules, keyed, files.columns.names, time, spans)
+    reader = _Reader.of(
+        files.lake.spark.sparkContext.defaultParallelism, rules, keyed, files.columns.names, time, spans
+    )
     with told_by_workers():
         return _scanned(reader, files.mapInArrow(reader.read, from_arrow_schema(SCHEMA)), few=False)
 
@@ -164,7 +166,7 @@ class _Reader:
     @classmethod
     def of(
         cls,
-        spark: SparkSession,
+        cores: int,
         rules: Sequence[Rule],
         keyed: Sequence[Rule],
         names: Sequence[str],
@@ -172,8 +174,7 @@ class _Reader:
         spans: Sequence[tuple[int, int]],
     ) -> _Reader:
         edges = tuple(sorted({edge for span in spans for edge in span}))
-        parts = spark.sparkContext.defaultParallelism * PARTS_PER_CORE
-        return cls(_single(rules), tuple(keyed), tuple(names), time, edges, tuple(spans), parts)
+        return cls(_single(rules), tuple(keyed), tuple(names), time, edges, tuple(spans), cores * PARTS_PER_CORE)
 
     def read(self, batches: Batches) -> Batches:
         """Lines of `SCHEMA`."""

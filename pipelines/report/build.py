@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from trendlake.cep_core import AnyPlan, draw
 from trendlake.cep_core.errors import NotSupportedError
-from trendlake.pipelines.lake.warehouse import Warehouse, exists
+from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.report import chart
 from trendlake.pipelines.report.database import spill_folder
 from trendlake.pipelines.report.facts import ReportFacts, RunFacts
@@ -32,13 +30,7 @@ class ReportPaths:
 
 
 def build_report(
-    spark: SparkSession,
-    warehouse: Warehouse,
-    pattern: Path,
-    run_id: str,
-    out_dir: Path,
-    plan: AnyPlan | None = None,
-    run: RunFacts | None = None,
+    lake: Lake, pattern: Path, run_id: str, out_dir: Path, plan: AnyPlan | None = None, run: RunFacts | None = None
 ) -> ReportPaths:
     """Write the report of run `run_id` of the pattern file `pattern` below `out_dir`, where `Places` says. It links to
     the pattern's own page, which `pipelines.site` makes.
@@ -48,32 +40,27 @@ def build_report(
     The results are read at the version the run published, so a report made later shows what was true then.
     Raises RunNotFoundError when `trendlake_runs` knows no such run.
     """
-    facts = read_facts(spark, warehouse, pattern, run_id, plan, run)
+    facts = read_facts(lake, pattern, run_id, plan, run)
     if plan is not None and plan.hash == facts.run.plan_hash:
         facts = replace(facts, automaton=drawn(plan, facts.pattern.name))
     return write_report(facts, out_dir)
 
 
 def read_facts(
-    spark: SparkSession,
-    warehouse: Warehouse,
-    pattern: Path,
-    run_id: str,
-    plan: AnyPlan | None = None,
-    run: RunFacts | None = None,
+    lake: Lake, pattern: Path, run_id: str, plan: AnyPlan | None = None, run: RunFacts | None = None
 ) -> ReportFacts:
     """All that the page shows, from the pattern file, its plan and the warehouse's tables."""
     facts = read_pattern(pattern)
-    run = run or read_run(spark, warehouse, facts.name, run_id)
+    run = run or read_run(lake, facts.name, run_id)
     source = run.source or facts.source
-    results = warehouse.results(facts.name)
+    results = lake.warehouse.results(facts.name)
     used = plan if plan is not None and plan.hash == run.plan_hash else None
-    folder = spill_folder(warehouse)
+    folder = spill_folder(lake.warehouse)
     return ReportFacts(
         pattern=facts,
         run=run,
-        quarantine=read_quarantine(spark, warehouse, source, run),
-        results=read_results(spark, results, facts, run, used, folder) if exists(spark, results) else None,
+        quarantine=read_quarantine(lake, source, run),
+        results=read_results(lake, results, facts, run, used, folder) if exists(lake, results) else None,
         made_at=datetime.now(UTC),
     )
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_type
 
 from trendlake.pipelines.contracts.column_names import ADDED
+from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.lake.table import Having, Table
-from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.report.database import Column, Database, spill_folder
 from trendlake.pipelines.report.facts import QuarantineFacts, ReasonFacts, RunFacts, SampleFacts
 from trendlake.pipelines.results.spark_order import texts_here
@@ -25,32 +24,30 @@ TEXT_LIMIT = 200
 """Characters of a quarantined value that are shown; a longer one ends in an ellipsis."""
 
 
-def read_quarantine(spark: SparkSession, warehouse: Warehouse, source: str, run: RunFacts) -> QuarantineFacts:
+def read_quarantine(lake: Lake, source: str, run: RunFacts) -> QuarantineFacts:
     """The rows that this run quarantined: how many rows, the most frequent rules and reasons, a sample row or more of
     each.
 
     The rows are those of the run's id and source version, whichever pattern's run of that id wrote them.
     """
-    path = warehouse.quarantine(source)
+    path = lake.warehouse.quarantine(source)
     recorded = next((s.rows_quarantined for s in run.stages if s.rows_quarantined is not None), None)
-    if recorded == 0 or not exists(spark, path):
+    if recorded == 0 or not exists(lake, path):
         return QuarantineFacts(rows=recorded or 0)
-    table = Table.at(spark, path)
+    table = Table.at(lake, path)
     names = [name for name in table.names if name not in ADDED]
     columns = {"rule": Column("rule"), "reason": Column("reason"), "moment": Column("quarantined_at")}
     columns |= {f"v{i}": Column(name, shortened=TEXT_LIMIT + 1) for i, name in enumerate(names)}
     if run.source_version is not None:
         columns["version"] = Column("source_version")
-    with Database(spill_folder(warehouse)) as database:
+    with Database(spill_folder(lake.warehouse)) as database:
         database.load(table, columns, Having("run_id", run.run_id))
         if run.source_version is not None:
             database.run("DELETE FROM rows WHERE version IS DISTINCT FROM ?", run.source_version)
-        return _facts(spark, database, table, names, recorded)
+        return _facts(lake, database, table, names, recorded)
 
 
-def _facts(
-    spark: SparkSession, database: Database, table: Table, names: Sequence[str], recorded: int | None
-) -> QuarantineFacts:
+def _facts(lake: Lake, database: Database, table: Table, names: Sequence[str], recorded: int | None) -> QuarantineFacts:
     stored, all_reasons = database.one("SELECT count(*), count(DISTINCT (rule, reason)) FROM rows")
     top = database.all(
         "SELECT rule, reason, count(*) AS n FROM rows GROUP BY ALL "
@@ -63,11 +60,11 @@ def _facts(
         reasons=reasons,
         other_reasons=all_reasons - len(reasons),
         other_rows=stored - sum(reason.rows for reason in reasons),
-        samples=_samples(spark, database, table, names),
+        samples=_samples(lake, database, table, names),
     )
 
 
-def _samples(spark: SparkSession, database: Database, table: Table, names: Sequence[str]) -> tuple[SampleFacts, ...]:
+def _samples(lake: Lake, database: Database, table: Table, names: Sequence[str]) -> tuple[SampleFacts, ...]:
     """A few rows, the rules taking turns: the first of each rule before the second of any."""
     asked = ", ".join(["rule", "reason", *(f"v{i}" for i in range(len(names)))])
     rows = database.all(
@@ -76,7 +73,7 @@ def _samples(spark: SparkSession, database: Database, table: Table, names: Seque
         f"rule NULLS FIRST LIMIT {SAMPLES_SHOWN}"
     )
     kinds = [to_arrow_type(table.schema[name].dataType, timezone="UTC") for name in names]
-    values = _texts(spark, [pa.array([row[2 + i] for row in rows], kind) for i, kind in enumerate(kinds)])
+    values = _texts(lake, [pa.array([row[2 + i] for row in rows], kind) for i, kind in enumerate(kinds)])
     return tuple(
         SampleFacts(
             _str(rule),
@@ -89,7 +86,7 @@ def _samples(spark: SparkSession, database: Database, table: Table, names: Seque
     )
 
 
-def _texts(spark: SparkSession, columns: Sequence[pa.Array]) -> list[list[Any]]:
+def _texts(lake: Lake, columns: Sequence[pa.Array]) -> list[list[Any]]:
     """The values of each of the columns as Spark writes them, which is asked for those whose text is Java's own: of so
     few rows without a job."""
     texts, others = {}, {}
@@ -101,7 +98,7 @@ def _texts(spark: SparkSession, columns: Sequence[pa.Array]) -> list[list[Any]]:
             texts[i] = texts_known.to_pylist()
     if any(len(values) for values in others.values()):
         short = [sf.substring(sf.col(alias).cast("string"), 1, TEXT_LIMIT + 1).alias(alias) for alias in others]
-        written = frame_of(spark, pa.table(others)).select(*short).collect()
+        written = frame_of(lake.spark, pa.table(others)).select(*short).collect()
         texts |= {int(alias[1:]): [row[alias] for row in written] for alias in others}
     return [texts.get(i, []) for i in range(len(columns))]
 

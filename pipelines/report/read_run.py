@@ -6,12 +6,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.errors import RecordDamagedError
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import road_of
-from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.quality.quarantine_counts import SET_APART
 from trendlake.pipelines.report.errors import RunNotFoundError
 from trendlake.pipelines.report.facts import STAGES, CheckFacts, RunFacts, StageFacts
@@ -26,15 +24,15 @@ UNNAMED = "not recorded"
 """Stage or status of a damaged record that names none."""
 
 
-def read_run(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str) -> RunFacts:
+def read_run(lake: Lake, pattern: str, run_id: str) -> RunFacts:
     """The facts of one run: of each stage the last attempt, of the versions and the interval the last one
     recorded.
 
     Raises RunNotFoundError when nothing was recorded under `run_id` for `pattern`.
     """
-    rows = pattern_records(spark, warehouse, [pattern], SCHEMA.fieldNames(), [run_id])
+    rows = pattern_records(lake, [pattern], SCHEMA.fieldNames(), [run_id])
     if not rows:
-        raise RunNotFoundError.of(run_id, pattern, warehouse.runs)
+        raise RunNotFoundError.of(run_id, pattern, lake.warehouse.runs)
     return run_facts(rows)
 
 

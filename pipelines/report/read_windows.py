@@ -7,12 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment, shifted
 from trendlake.cep_core.sharing.family import row_hash
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.table import During, Table
 from trendlake.pipelines.report.amounts import Amount, amount_of
 from trendlake.pipelines.report.database import WAS_THERE, Column, Database
@@ -32,19 +31,14 @@ SPAN_WINDOWS = 60
 
 
 def read_results(
-    spark: SparkSession,
-    path: str,
-    pattern: PatternFacts,
-    run: RunFacts,
-    plan: AnyPlan | None = None,
-    folder: Path | None = None,
+    lake: Lake, path: str, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None = None, folder: Path | None = None
 ) -> ResultFacts:
     """The results of the run's interval, as of the version it published (the newest, where it has published none).
 
     `plan`: the run's, where it is known: says which rows are the interval's. Rows of another state of the pattern
     (another plan hash) are not compared with these: they are counted only. `folder`: as of `Database`.
     """
-    table = Table.at(spark, path, run.results_version)
+    table = Table.at(lake, path, run.results_version)
     with Database(folder) as database:
         layout = Layout.of(table.names if plan is None else plan.result_schema.names, pattern.kind)
         if layout.windows:

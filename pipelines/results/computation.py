@@ -25,7 +25,6 @@ from trendlake.pipelines.execute.worker import Answers, Work, answers_of, rows_o
 from trendlake.pipelines.lake.here.parquet_scan import Files
 from trendlake.pipelines.results.staging import Staged, leave_staged, write_staged
 from trendlake.pipelines.runs.run import Run
-from trendlake.pipelines.spark.on_demand import has_ended
 from trendlake.pipelines.spark.session import quiet
 from trendlake.pipelines.spark.worker_errors import told_by_workers
 
@@ -69,7 +68,7 @@ class Staging:
 
     @property
     def run(self) -> Run:
-        """Any of them: they have session and profile in common."""
+        """Any of them: they have lake and profile in common."""
         return next(iter(self.runs.values()))
 
     @property
@@ -78,7 +77,7 @@ class Staging:
 
     @property
     def cores(self) -> int:
-        return self.run.spark.sparkContext.defaultParallelism
+        return self.run.lake.spark.sparkContext.defaultParallelism
 
     def staged(self) -> Outcomes:
         members = [Member(number, run.plan, run.windows) for number, run in self.runs.items()]
@@ -116,20 +115,20 @@ class Staging:
 
     def _tried(self, channels: Sequence[Channel], cuts: Sequence[Cut]) -> Outcomes | Exception:
         try:
-            with quiet(self.run.spark):
+            with quiet(self.run.lake.spark):
                 return self._job(Work(joint(channels), tuple(channels), tuple(cuts), self.limit, self.watermark))
         except Exception as error:
             return self._failure(error)
 
     def _failure(self, error: Exception) -> Exception:
         """`error`, if fewer runs may do without it; else it is raised."""
-        if isinstance(error, OtherwiseWrittenError) or has_ended(self.run.spark):
+        if isinstance(error, OtherwiseWrittenError) or self.run.lake.ended:
             raise error
         return error
 
     def _job(self, work: Work) -> Outcomes:
         runs = {member.number: self.runs[member.number] for channel in work.channels for member in channel.members}
-        with folder_here(self.run.spark) as folder:
+        with folder_here(self.run.lake.spark) as folder:
             packed = distribute(work.reading, self.events, work.parts, folder)
             if folder is not None and self.only is None:
                 left = leave_staged(runs, packed, answers_of(work), self.version)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
@@ -22,8 +22,8 @@ from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.lake.commits import known_commits, times_in_order
 from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.lake import Lake, exists, read_at
 from trendlake.pipelines.lake.road import either
-from trendlake.pipelines.lake.warehouse import exists, read_at
 from trendlake.pipelines.results.coverage import windows_of
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.provenance import PROVENANCE, identity
@@ -48,14 +48,14 @@ class Value:
     row: Mapping[str, Any] | None
 
 
-def version_of(spark: SparkSession, path: str, as_of: str) -> int:
+def version_of(lake: Lake, path: str, as_of: str) -> int:
     """The version that `as_of` means: itself, or the newest at that time (ISO 8601, UTC where it says no zone).
 
     Raises ProjectError (there are no results), BadNumberError, BadTimeError.
     """
-    if not exists(spark, path):
+    if not exists(lake, path):
         raise ProjectError(f"there are no results yet in {path}")
-    commits = known_commits(spark, path)
+    commits = known_commits(lake, path)
     first, last = commits[-1].version, commits[0].version
     if as_of.isdecimal():
         if not first <= int(as_of) <= last:
@@ -87,18 +87,18 @@ class Difference:
 
 
 def between(
-    spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int, limit: int | None = None
+    lake: Lake, path: str, plan: AnyPlan, first: int, last: int, limit: int | None = None
 ) -> tuple[dict[str, int], list[Difference]]:
     """How many rows were added, changed and retracted from version `first` to `last`, and `limit` of those rows (None:
     all) in the order of the key."""
 
     def here() -> tuple[dict[str, int], list[Difference]]:
-        old, new = table_here(spark, path, first), table_here(spark, path, last)
+        old, new = table_here(lake, path, first), table_here(lake, path, last)
         rows = differences(_rows(old), _rows(new), identity(plan), _compared(new.schema.names))
         counts = Counter(difference.kind for difference in rows)
         return {kind: counts[kind] for kind in (ADDED, CHANGED, RETRACTED)}, rows[:limit]
 
-    return either(here, lambda: _between_by_spark(spark, path, plan, first, last, limit))
+    return either(here, lambda: _between_by_spark(lake, path, plan, first, last, limit))
 
 
 def _rows(table: TableHere) -> list[dict[str, Any]]:
@@ -146,9 +146,9 @@ def differences(
 
 
 def _between_by_spark(
-    spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int, limit: int | None
+    lake: Lake, path: str, plan: AnyPlan, first: int, last: int, limit: int | None
 ) -> tuple[dict[str, int], list[Difference]]:
-    old, new = read_at(spark, path, first), read_at(spark, path, last)
+    old, new = read_at(lake, path, first), read_at(lake, path, last)
     changes, order = differences_by_spark(old, new, identity(plan), _compared(new.columns))
     counts = {row[KIND]: row["count"] for row in changes.groupBy(KIND).count().collect()}
     ordered = changes.orderBy(*order)
@@ -189,24 +189,24 @@ def _side_value(side: str, name: str, columns: Sequence[str]) -> Column:
     return sf.col(f"{side}.{quoted(name)}") if name in columns else sf.lit(None)
 
 
-def reasons(spark: SparkSession, path: str, first: int, last: int) -> list[Commit]:
+def reasons(lake: Lake, path: str, first: int, last: int) -> list[Commit]:
     """The publications after version `first` up to `last`, the oldest first."""
     return [
         commit
-        for commit in reversed(known_commits(spark, path))
+        for commit in reversed(known_commits(lake, path))
         if first < commit.version <= last and (note := Note.of_commit(commit.note)) and note.source_version is not None
     ]
 
 
-def values(spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, Any], time_us: int) -> list[Value]:
+def values(lake: Lake, path: str, plan: AnyPlan, groups: Mapping[str, Any], time_us: int) -> list[Value]:
     """Every value that the rows of a group have had in the window that begins at `time_us` (microseconds; of kinds
     whose windows are the pipeline's own, the one whose rows' time it is), the oldest first. `groups`: values of key
     columns, as `pipelines.results.read.group_values` gives them."""
-    commits = {commit.version: commit for commit in known_commits(spark, path)}
+    commits = {commit.version: commit for commit in known_commits(lake, path)}
     window = windows_of(plan, time_us, time_us + 1)[0]
     _, start, end = plan.owned(range(window, window + 1))
     selection = Selection(groups, start, end)
-    about = spark, path, plan, selection, min(commits)
+    about = lake, path, plan, selection, min(commits)
     changes = either(lambda: _changes_here(*about), lambda: _changes_by_spark(*about))
     come = {(version, key_of(plan, row)) for version, kind, row in changes if kind == "insert"}
     return [
@@ -220,9 +220,9 @@ def key_of(plan: AnyPlan, row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(comparable(row[name]) for name in plan.key)
 
 
-def _changes_here(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, first: int) -> list[Change]:
+def _changes_here(lake: Lake, path: str, plan: AnyPlan, selection: Selection, first: int) -> list[Change]:
     """Version, change and row of each change but the images before it, ordered by version, key and change."""
-    table = table_here(spark, path)
+    table = table_here(lake, path)
     changes = []
     for version, feed in table.feed_by_version(table.schema.names, first, limits.COMPARED):
         rows = feed.filter(mask(feed, plan, selection)).to_pylist()
@@ -231,8 +231,8 @@ def _changes_here(spark: SparkSession, path: str, plan: AnyPlan, selection: Sele
     return [change for change in ordered if change[1] != "update_preimage"]
 
 
-def _changes_by_spark(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, first: int) -> list[Change]:
-    feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", first).load(path)
+def _changes_by_spark(lake: Lake, path: str, plan: AnyPlan, selection: Selection, first: int) -> list[Change]:
+    feed = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", first).load(path)
     rows = feed.where(reduce(lambda a, b: a & b, conditions(plan, selection))).where(
         sf.col(CHANGE) != "update_preimage"
     )

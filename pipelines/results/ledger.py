@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from trendlake.cep_core import AnyPlan
 from trendlake.pipelines.check import Check
@@ -17,9 +16,9 @@ from trendlake.pipelines.errors import RecordDamagedError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.lake.commits import known_commits, next_number
+from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import changes_rows, creation_time, table_id
-from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
 from trendlake.pipelines.results.earlier_forms import with_faults
 from trendlake.pipelines.results.notes import Note
@@ -90,10 +89,10 @@ def _unrecorded(commit: Commit) -> Check:
 class Publications:
     """The records of publications of several patterns, read together when they are first asked for."""
 
-    def __init__(self, spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> None:
-        self._warehouse = warehouse
-        every = [*dict.fromkeys((*names, *map(warehouse.table_of, names)))]
-        self._read = cache(lambda: _all_recorded(spark, warehouse, every))
+    def __init__(self, lake: Lake, names: Sequence[str]) -> None:
+        self._warehouse = lake.warehouse
+        every = [*dict.fromkeys((*names, *map(lake.warehouse.table_of, names)))]
+        self._read = cache(lambda: _all_recorded(lake, every))
 
     def of(self, name: str) -> list[Recorded]:
         """Those of the pattern `name`, also from before it was renamed."""
@@ -101,31 +100,24 @@ class Publications:
         return [item for one in names for item in self._read().get(one, [])]
 
 
-def read_ledger(
-    spark: SparkSession,
-    warehouse: Warehouse,
-    name: str,
-    plan: AnyPlan,
-    source: str,
-    publications: Publications | None = None,
-) -> Ledger:
+def read_ledger(lake: Lake, name: str, plan: AnyPlan, source: str, publications: Publications | None = None) -> Ledger:
     """As of now. `source`: the name of the pattern's source; `publications`: that have been read, in which those that
     were recorded since are not. Raises ProjectError, as `refuse_other_owner`."""
-    refuse_other_owner(spark, warehouse, name)
-    path = warehouse.results(name)
-    if not exists(spark, path):
+    refuse_other_owner(lake, name)
+    path = lake.warehouse.results(name)
+    if not exists(lake, path):
         return Ledger(None, 1, ())
-    commits, table = known_commits(spark, path), table_id(spark, path)
+    commits, table = known_commits(lake, path), table_id(lake, path)
     newest = commits[0].version
     if newest == 0 and commits[0].operation == "CREATE TABLE":
         return Ledger(0, next_number(commits), (), empty=True, table_id=table)
-    unnamed = _table_unnamed(spark, warehouse.source(source))
+    unnamed = _table_unnamed(lake, lake.warehouse.source(source))
     stored = {commit.version: Note.of_commit(commit.note) for commit in commits}
     claims = {
         commit.version: _claimed(stored[commit.version], commit.version, commit.at, unnamed) for commit in commits
     }
     noted = [item for item in claims.values() if item is not None]
-    recorded = _recorded(spark, warehouse, name, table, commits, publications)
+    recorded = _recorded(lake, name, table, commits, publications)
     for item in recorded:
         # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
         if item.version <= newest and item.note is not None and (item.note.quiet or item.version not in claims):
@@ -133,12 +125,12 @@ def read_ledger(
             noted += [] if claimed is None else [claimed]
     doubled = {commit.version for commit in commits if _came_twice(commit)}
     doubled |= {item.version for item in recorded if item.repeats}
-    all_claims = with_faults(plan, noted, doubled, lambda: columns_of(spark, path))
+    all_claims = with_faults(plan, noted, doubled, lambda: columns_of(lake, path))
     last = max((item.version for item in recorded), default=-1)
     unrecorded = tuple(
         commit for commit in commits if commit.version > last and (note := stored[commit.version]) and note.number
     )
-    alterations = _alterations(spark, path, commits)
+    alterations = _alterations(lake, path, commits)
     return Ledger(
         newest,
         next_number(commits),
@@ -150,14 +142,14 @@ def read_ledger(
     )
 
 
-def notes(spark: SparkSession, warehouse: Warehouse, name: str, commits: Sequence[Commit]) -> list[Note]:
+def notes(lake: Lake, name: str, commits: Sequence[Commit]) -> list[Note]:
     """The notes of `commits` (the newest first), each after those of the revisions that found nothing to change in what
     it had made, as far as no other program has changed rows since."""
-    path, quiet = warehouse.results(name), dict[int, list[Note]]()
-    for item in _recorded(spark, warehouse, name, table_id(spark, path), commits):
+    path, quiet = lake.warehouse.results(name), dict[int, list[Note]]()
+    for item in _recorded(lake, name, table_id(lake, path), commits):
         if item.note is not None and item.note.quiet:
             quiet.setdefault(item.version, []).append(item.note)
-    altered = {alteration.results_version for alteration in _alterations(spark, path, commits)}
+    altered = {alteration.results_version for alteration in _alterations(lake, path, commits)}
     spoken: list[Note] = []
     for commit in commits:
         spoken += quiet.get(commit.version, ())
@@ -184,13 +176,13 @@ def _came_twice(commit: Commit) -> bool:
     return "numSourceRows" in commit.metrics and inserted + updated > commit.metric("numSourceRows")
 
 
-def _table_unnamed(spark: SparkSession, path: str) -> Callable[[datetime | None], str | None]:
+def _table_unnamed(lake: Lake, path: str) -> Callable[[datetime | None], str | None]:
     """Which source table a note speaks of that names none, as those of Trendlake 1 do, by when it was written: the
     present one where that had been made by then, else one that is not known."""
 
     @cache
     def present() -> tuple[datetime | None, str | None]:
-        return creation_time(spark, path), table_id(spark, path)
+        return creation_time(lake, path), table_id(lake, path)
 
     def unnamed(at: datetime | None) -> str | None:
         created, table = present()
@@ -199,12 +191,12 @@ def _table_unnamed(spark: SparkSession, path: str) -> Callable[[datetime | None]
     return unnamed
 
 
-def _alterations(spark: SparkSession, path: str, commits: Sequence[Commit]) -> list[Alteration]:
+def _alterations(lake: Lake, path: str, commits: Sequence[Commit]) -> list[Alteration]:
     """The changes by other programs: commits without a note of ours that change rows, as far as the log tells."""
     alterations, there = [], {commit.version for commit in commits}
     for commit in commits:
         ours = Note.of_commit(commit.note) is not None
-        if ours or commit.operation in LAYOUT or not changes_rows(spark, path, commit.version):
+        if ours or commit.operation in LAYOUT or not changes_rows(lake, path, commit.version):
             continue
         restored = commit.parameters.get("version") if commit.operation == "RESTORE" else None
         known = restored is not None and int(restored) in there
@@ -213,22 +205,17 @@ def _alterations(spark: SparkSession, path: str, commits: Sequence[Commit]) -> l
 
 
 def _recorded(
-    spark: SparkSession,
-    warehouse: Warehouse,
-    name: str,
-    table: str | None,
-    commits: Sequence[Commit],
-    publications: Publications | None = None,
+    lake: Lake, name: str, table: str | None, commits: Sequence[Commit], publications: Publications | None = None
 ) -> list[Recorded]:
     """The records of publications to the results table whose id is `table`, which has `commits`. Records of a table
     that was dropped, and created again under the same name, say nothing of this one; where they do not say which it
     was, it was not this one if that has been made later."""
-    records, created = (publications or Publications(spark, warehouse, [name])).of(name), None
-    before = {*publishers(commits, warehouse.table_of(name))} - {name, warehouse.table_of(name)}
+    records, created = (publications or Publications(lake, [name])).of(name), None
+    before = {*publishers(commits, lake.warehouse.table_of(name))} - {name, lake.warehouse.table_of(name)}
     if before:  # it was renamed more than once
-        records += [item for items in _all_recorded(spark, warehouse, [*before]).values() for item in items]
+        records += [item for items in _all_recorded(lake, [*before]).values() for item in items]
     if any(item.note is None or not item.note.names_results for item in records):
-        created = creation_time(spark, warehouse.results(name))
+        created = creation_time(lake, lake.warehouse.results(name))
 
     def is_of_table(item: Recorded) -> bool:
         if item.note is not None and item.note.names_results:
@@ -238,11 +225,11 @@ def _recorded(
     return [item for item in records if is_of_table(item)]
 
 
-def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> dict[str, list[Recorded]]:
+def _all_recorded(lake: Lake, names: Sequence[str]) -> dict[str, list[Recorded]]:
     """By pattern."""
-    if not exists(spark, warehouse.runs):
+    if not exists(lake, lake.warehouse.runs):
         return {}
-    table = Table.at(spark, warehouse.runs)
+    table = Table.at(lake, lake.warehouse.runs)
     if not {NOTED, "finished_at", "results_version"} <= set(table.names):
         return {}
     columns = ("pattern", "run_id", "stage", "status", "results_version", *COUNTS, NOTED, "finished_at")

@@ -19,7 +19,7 @@ from trendlake.cep_core.patterns.parameters import Row
 from trendlake.cep_core.sharing.family import FamilyPlan
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.lake.warehouse import read_at
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.results.ledger import Ledger
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.owned_rows import Place
@@ -132,9 +132,9 @@ def _same(run: Run, note: Note, version: int, source_table: str | None) -> bool:
 
 def published(run: Run, family: FamilyPlan, results_version: int) -> DataFrame:
     """The published rows of a family's members in the run's windows."""
-    rows = read_at(run.spark, run.warehouse.results(run.name), results_version)
+    rows = read_at(run.lake, run.warehouse.results(run.name), results_version)
     rows = rows.where(Place(*run.owned).spark() & (column(PLAN_HASH) == family.form))
-    wanted = frame_of(run.spark, family.parameters.table(family.parameters.rows))
+    wanted = frame_of(run.lake.spark, family.parameters.table(family.parameters.rows))
     renamed = wanted.select(*(column(name).alias(f"{WANTED}{name}") for name in family.parameters.names))
     same = [column(name).eqNullSafe(column(f"{WANTED}{name}")) for name in family.parameters.names]
     return rows.join(sf.broadcast(renamed), conjunction(same), "left_semi")

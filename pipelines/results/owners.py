@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.lake import Lake, exists, folder_of
 from trendlake.pipelines.lake.table import Table
-from trendlake.pipelines.lake.warehouse import Warehouse, exists, folder_of, on_disk
 from trendlake.pipelines.results.notes import Note
 
 
@@ -30,16 +28,16 @@ def owner_of(commits: Sequence[Commit], table: str) -> str:
     return next(iter(publishers(commits, table)), table)
 
 
-def refuse_other_owner(spark: SparkSession, warehouse: Warehouse, name: str) -> None:
+def refuse_other_owner(lake: Lake, name: str) -> None:
     """Raises ProjectError where the results table of the pattern `name` is another pattern's, or where it is not clear
     which of two tables is its own."""
-    table, project = warehouse.table_of(name), warehouse.project
+    table, project = lake.warehouse.table_of(name), lake.warehouse.project
     if project is None:
         return
-    there = exists(spark, warehouse.results_table(table))
+    there = exists(lake, lake.warehouse.results_table(table))
     if table != name:
-        _refuse_two_tables(spark, warehouse, name, table, there=there)
-    owner = owner_of(recent_commits(spark, warehouse.results_table(table)), table) if there else name
+        _refuse_two_tables(lake, name, table, there=there)
+    owner = owner_of(recent_commits(lake, lake.warehouse.results_table(table)), table) if there else name
     if owner == name:
         return
     if table == name:
@@ -54,8 +52,8 @@ def refuse_other_owner(spark: SparkSession, warehouse: Warehouse, name: str) -> 
         )
 
 
-def _refuse_two_tables(spark: SparkSession, warehouse: Warehouse, name: str, table: str, *, there: bool) -> None:
-    if has_rows(spark, warehouse.results_table(name)):
+def _refuse_two_tables(lake: Lake, name: str, table: str, *, there: bool) -> None:
+    if has_rows(lake, lake.warehouse.results_table(name)):
         if there:
             hint = f"`trendlake reset results/{name}` removes those of '{name}'; without `renamed_from` they are used"
             raise ProjectError(f"there are rows in results/{table} and in results/{name}", hint=hint)
@@ -65,37 +63,37 @@ def _refuse_two_tables(spark: SparkSession, warehouse: Warehouse, name: str, tab
         )
     if there:
         return
-    for other in tables_of(spark, warehouse, table):
+    for other in tables_of(lake, table):
         raise ProjectError(
             f"'{table}' was renamed before: its results are in results/{other}",
             hint=f"write `renamed_from: {other}` in {name}.yaml",
         )
 
 
-def tables_of(spark: SparkSession, warehouse: Warehouse, pattern: str) -> Iterator[str]:
+def tables_of(lake: Lake, pattern: str) -> Iterator[str]:
     """The results tables of another name to which `pattern` has published, after it was renamed."""
-    for table in results_tables(spark, warehouse):
-        if table != pattern and pattern in publishers(recent_commits(spark, warehouse.results_table(table)), table):
+    for table in results_tables(lake):
+        if table != pattern and pattern in publishers(recent_commits(lake, lake.warehouse.results_table(table)), table):
             yield table
 
 
-def has_rows(spark: SparkSession, path: str) -> bool:
+def has_rows(lake: Lake, path: str) -> bool:
     """Whether there is a table at `path`, and a row in it."""
-    return exists(spark, path) and Table.at(spark, path).row_count > 0
+    return exists(lake, path) and Table.at(lake, path).row_count > 0
 
 
-def results_tables(spark: SparkSession, warehouse: Warehouse) -> Iterator[str]:
+def results_tables(lake: Lake) -> Iterator[str]:
     """The names of all results tables of the warehouse, in order."""
-    return tables_in(spark, f"{warehouse.root}/results")
+    return tables_in(lake, f"{lake.warehouse.root}/results")
 
 
-def tables_in(spark: SparkSession, path: str) -> Iterator[str]:
+def tables_in(lake: Lake, path: str) -> Iterator[str]:
     """The names of the folders in the folder `path` that are Delta tables, in order."""
-    place = on_disk(spark, path)
+    place = lake.on_disk(path)
     if place is not None:
         names = [item.name for item in place.iterdir() if item.is_dir()] if place.is_dir() else []
     else:
-        files, folder = folder_of(spark, path)
+        files, folder = folder_of(lake, path)
         listing: Any = files.listStatus(folder) if files.exists(folder) else ()
         names = [item.getPath().getName() for item in listing if item.isDirectory()]
-    return (name for name in sorted(names) if exists(spark, f"{path}/{name}"))
+    return (name for name in sorted(names) if exists(lake, f"{path}/{name}"))

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
@@ -26,6 +26,7 @@ from trendlake.pipelines.lake.commits import commit_token, find_commit, in_line,
 from trendlake.pipelines.lake.create import FED, create_table
 from trendlake.pipelines.lake.here.read import TableHere
 from trendlake.pipelines.lake.here.write import Changes, Line, change
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.warehouse import OvertakenError, with_retries
 from trendlake.pipelines.results.notes import Note
@@ -49,9 +50,9 @@ class Publication:
     note: Note
 
     @cached_property
-    def session(self) -> SparkSession:
-        """A session of its own, because Delta takes the note and the number from there."""
-        return self.run.spark.newSession()
+    def lake(self) -> Lake:
+        """With a session of its own, because Delta takes the note and the number from there."""
+        return self.run.lake.with_new_session()
 
     @property
     def path(self) -> str:
@@ -120,40 +121,42 @@ class Publication:
             return None
 
     def _token(self) -> str:
-        return commit_token(self.run.spark, self.path, **self.note.as_json())
+        return commit_token(self.run.lake, self.path, **self.note.as_json())
 
     def _begin(self) -> str:
         token = self._token()
-        in_line(self.session, self.run.warehouse.table_of(self.run.name), token)
+        in_line(self.lake, self.run.warehouse.table_of(self.run.name), token)
         return token
 
     def _commit(self, token: str) -> Commit | None:
-        commit = find_commit(self.session, self.path, token)
+        commit = find_commit(self.lake, self.path, token)
         return commit if commit.in_history else None
 
     def _results(self) -> DataFrame:
-        return self.session.read.format("delta").load(self.path)
+        return self.lake.spark.read.format("delta").load(self.path)
 
     def _merge(self, rows: DataFrame, by: Sequence[str], near: Column) -> Any:
         """MERGE matched on identity, null-safe: a group may be NULL, a register NaN."""
         same = [side("t", name).eqNullSafe(side("s", name)) for name in by]
-        return DeltaTable.forPath(self.session, self.path).alias("t").merge(rows.alias("s"), conjunction(same) & near)
+        return (
+            DeltaTable.forPath(self.lake.spark, self.path).alias("t").merge(rows.alias("s"), conjunction(same) & near)
+        )
 
 
-def create_results(spark: SparkSession, path: str, schema: StructType) -> None:
+def create_results(lake: Lake, path: str, schema: StructType) -> None:
     """The results table, where it is not there: change feed on. Columns that a changed pattern brings are added; those
     it no longer has stay, NULL in new rows."""
-    create_table(spark, path, schema, FED, "creating the results table")
-    have = {same_name(name) for name in columns_of(spark, path)}
+    create_table(lake, path, schema, FED, "creating the results table")
+    have = {same_name(name) for name in columns_of(lake, path)}
     if any(same_name(name) not in have for name in schema.fieldNames()):
-        none = spark.createDataFrame([], schema)
+        none = lake.spark.createDataFrame([], schema)
         writer = none.write.format("delta").mode("append").option("mergeSchema", "true")
         with_retries(lambda: writer.save(path), "adding columns to the results table")
 
 
-def columns_of(spark: SparkSession, path: str) -> list[str]:
+def columns_of(lake: Lake, path: str) -> list[str]:
     """The columns of the table at `path`."""
-    return Table.at(spark, path).names
+    return Table.at(lake, path).names
 
 
 def in_columns(columns: Sequence[str], have: Sequence[str], alias: str) -> dict[str, Column]:

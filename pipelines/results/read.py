@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_type
 
@@ -24,9 +24,9 @@ from trendlake.cep_core.sharing.family import FamilyPlan
 from trendlake.pipelines.errors import BadNumberError, BadTimeError, OtherFormError, ProjectError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import TableHere
+from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.road import answer_of, either
 from trendlake.pipelines.lake.table import Table
-from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.results.columns import rank_of, time_of
 from trendlake.pipelines.results.provenance import PLAN_HASH
 from trendlake.pipelines.results.reuse import current_hashes
@@ -81,24 +81,24 @@ def _value(plan: AnyPlan, name: str, text: str, option: str) -> Any:
         ) from None
 
 
-def read_rows(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, version: int | None = None) -> Rows:
+def read_rows(lake: Lake, path: str, plan: AnyPlan, selection: Selection, version: int | None = None) -> Rows:
     """The selected rows of the results at `path`, as of `version`, the newest where it is None.
 
     Raises ProjectError: there is no table at `path`, or its rows are of a form of the pattern without some columns.
     """
-    if not exists(spark, path):
+    if not exists(lake, path):
         raise ProjectError(f"there are no results in {path}")
-    table = Table.at(spark, path, version)
+    table = Table.at(lake, path, version)
     _refuse_other_form(plan, table.names)
     return either(
         lambda: _here(answer_of(table.here), plan, selection), lambda: _by_spark(table.frame, plan, selection)
     )
 
 
-def newest_rows(spark: SparkSession, path: str, limit: int | None, version: int | None) -> tuple[pa.Table, int]:
+def newest_rows(lake: Lake, path: str, limit: int | None, version: int | None) -> tuple[pa.Table, int]:
     """Rows of a results table whose plan is not known, the last computed first, in no order among those of one run;
     and how many there are in all. `limit`, `version`: None for all rows, for the newest version."""
-    table = Table.at(spark, path, version)
+    table = Table.at(lake, path, version)
     return table.newest("computed_at", limit, limits.RESULTS_READ), table.row_count
 
 

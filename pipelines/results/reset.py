@@ -12,13 +12,10 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from trendlake.pipelines.errors import BusyTableError
+from trendlake.pipelines.lake.lake import Lake, exists, folder_of, latest_version
 from trendlake.pipelines.lake.table import Table
-from trendlake.pipelines.lake.warehouse import Warehouse, exists, folder_of, latest_version, on_disk
 from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
-from trendlake.pipelines.spark.on_demand import runs_java
 
 
 @dataclass(frozen=True)
@@ -29,39 +26,39 @@ class Published:
     versions: int
 
 
-def published(spark: SparkSession, path: str) -> Published | None:
+def published(lake: Lake, path: str) -> Published | None:
     """The rows and versions that `reset` would remove; None where nothing is published."""
-    if not exists(spark, path):
+    if not exists(lake, path):
         return None
-    return Published(Table.at(spark, path).row_count, latest_version(spark, path) + 1)
+    return Published(Table.at(lake, path).row_count, latest_version(lake, path) + 1)
 
 
-def reset(spark: SparkSession, warehouse: Warehouse, name: str, path: str) -> None:
+def reset(lake: Lake, name: str, path: str) -> None:
     """Removes the table `name`, such as `results/rising`, at `path`.
 
     It is moved below the staged rows first, so that no half of a table is left where one is looked for; `maintain`
     removes what a killed reset leaves there. Raises BusyTableError where it cannot be moved; of a table on this
     machine's disk OSError, which says why.
     """
-    target = f"{warehouse.staged}/{name.rpartition('/')[2]}/reset/{uuid.uuid4().hex}"
-    moved = _moved_here(spark, path, target)
-    if moved is None or runs_java(spark):
-        files, folder = folder_of(spark, path)
-        removed = folder_of(spark, target)[1]
+    target = f"{lake.warehouse.staged}/{name.rpartition('/')[2]}/reset/{uuid.uuid4().hex}"
+    moved = _moved_here(lake, path, target)
+    if moved is None or lake.started is not None:
+        files, folder = folder_of(lake, path)
+        removed = folder_of(lake, target)[1]
         if moved is None:
             files.mkdirs(removed.getParent())
             if not files.rename(folder, removed):
                 raise BusyTableError(f"{name} cannot be moved away: {path}")
-        java_class(spark, DELTA_LOG).invalidateCache(spark._jsparkSession, folder)
+        java_class(lake.spark, DELTA_LOG).invalidateCache(lake.spark._jsparkSession, folder)
         files.delete(removed, True)
     else:
         shutil.rmtree(moved)
 
 
-def _moved_here(spark: SparkSession, path: str, target: str) -> Path | None:
+def _moved_here(lake: Lake, path: str, target: str) -> Path | None:
     """The place to which the folder has been moved; None unless both are on one disk of this machine. Raises OSError.
     Hadoop does not say why it moves nothing, and may copy half a table."""
-    folder, removed = on_disk(spark, path), on_disk(spark, target)
+    folder, removed = lake.on_disk(path), lake.on_disk(target)
     if folder is None or removed is None:
         return None
     removed.parent.mkdir(parents=True, exist_ok=True)

@@ -21,8 +21,8 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.parquet_scan import Files, Span, paths_by_delta, plain_files
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.road import NotHere, either
-from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.events import events_in, good_events, good_events_of_all, typed
 from trendlake.pipelines.runs.run import Run
@@ -71,7 +71,7 @@ class SourceEvents:
         contract, reading = self.run.contract, self.reading
         if contract.made_id and reading.schema.event_id in reading.columns:
             return NotHere("ids that are made of keys")
-        table = table_here(self.run.spark, self.run.warehouse.source(contract.name), self.version)
+        table = table_here(self.run.lake, self.run.warehouse.source(contract.name), self.version)
         if contract.documents is not None:
             table.refuse_large()
         if self.clean:
@@ -90,7 +90,7 @@ class SourceEvents:
             return None
         files = self._paths()
         span = Span(contract.event_time, *self.span)
-        return None if files is None else plain_files(self.run.spark, *files, reading, span, contract.constant_type)
+        return None if files is None else plain_files(self.run.lake, *files, reading, span, contract.constant_type)
 
     def _paths(self) -> tuple[tuple[str, ...], StructType] | None:
         """The files that may hold rows of the range, and the table's columns; None where they can't be read alone. Of a
@@ -99,7 +99,7 @@ class SourceEvents:
         path = run.warehouse.source(run.contract.name)
 
         def here() -> tuple[tuple[str, ...], StructType] | None:
-            table = table_here(run.spark, path, self.version)
+            table = table_here(run.lake, path, self.version)
             if table.row_count is None or table.row_count > limits.READ:
                 table = table.near_time(run.contract.event_time, [self.span])
             return tuple(f"{table.folder}/{file}" for file in table.files), table.schema
@@ -112,7 +112,7 @@ class SourceEvents:
         return either(here, by_spark)
 
     def _source(self) -> DataFrame:
-        return read_at(self.run.spark, self.run.warehouse.source(self.run.contract.name), self.version)
+        return read_at(self.run.lake, self.run.warehouse.source(self.run.contract.name), self.version)
 
 
 def read_events(run: Run, checked: Record) -> DataFrame:

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
@@ -30,8 +30,8 @@ from trendlake.pipelines.errors import StagedLostError
 from trendlake.pipelines.execute.worker import Answers, Batches, cause_of
 from trendlake.pipelines.lake.here.parquet_scan import plain_batches
 from trendlake.pipelines.lake.here.row_groups import all_groups, at_most
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import NotHere
-from trendlake.pipelines.lake.warehouse import on_disk
 from trendlake.pipelines.results.reuse import hash_column, hashes, hashes_of
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.worker_errors import coded, told_by_workers
@@ -103,7 +103,7 @@ def stage_nothing(run: Run, source_version: int) -> Staged:
     """As `write_staged` of no rows."""
     attempts = _Attempts.of({0: run}, source_version)
     if attempts is None:
-        none = run.spark.createDataFrame([], from_arrow_schema(run.plan.result_schema))
+        none = run.lake.spark.createDataFrame([], from_arrow_schema(run.plan.result_schema))
         return write_staged(run, none, source_version)
     return attempts.numbers[0], 0
 
@@ -120,7 +120,7 @@ class _Attempts:
     def of(cls, runs: Mapping[int, Run], source_version: int) -> _Attempts | None:
         """With their folders; None where the warehouse is not on this machine's disk."""
         numbers = {number: secrets.randbits(62) for number in runs}
-        folders = {number: on_disk(run.spark, staged_folder(run, numbers[number])) for number, run in runs.items()}
+        folders = {number: run.lake.on_disk(staged_folder(run, numbers[number])) for number, run in runs.items()}
         places = {number: folder for number, folder in folders.items() if folder is not None}
         if len(places) < len(runs):
             return None
@@ -249,14 +249,14 @@ def _known(owner: Any, hashes: Sequence[tuple[int, str]]) -> Any:
     return pa.DictionaryArray.from_arrays(arrow(number.astype(np.int32)), names)
 
 
-def read_staged(run: Run, number: int, spark: SparkSession | None = None) -> DataFrame:
-    """The rows of an attempt, in the run's session or another."""
-    return read_folder(spark or run.spark, staged_folder(run, number), run.plan)
+def read_staged(run: Run, number: int, lake: Lake | None = None) -> DataFrame:
+    """The rows of an attempt, in the session of the run's lake or of another."""
+    return read_folder(lake or run.lake, staged_folder(run, number), run.plan)
 
 
-def read_folder(spark: SparkSession, folder: str, plan: AnyPlan) -> DataFrame:
+def read_folder(lake: Lake, folder: str, plan: AnyPlan) -> DataFrame:
     """The rows staged in `folder` by a run of the plan."""
-    return spark.read.schema(staged_schema(plan)).parquet(folder)
+    return lake.spark.read.schema(staged_schema(plan)).parquet(folder)
 
 
 def staged_schema(plan: AnyPlan) -> StructType:
@@ -267,7 +267,7 @@ def staged_schema(plan: AnyPlan) -> StructType:
 def staged_here(run: Run, number: int, most: int) -> pa.Table | NotHere:
     """The rows of an attempt in this process, if they are on this machine's disk. Raises NotHereError if they are more
     than `most`."""
-    folder = on_disk(run.spark, staged_folder(run, number))
+    folder = run.lake.on_disk(staged_folder(run, number))
     if folder is None:
         return NotHere("staged rows elsewhere")
     schema = pa.schema([*run.plan.result_schema, *_origin_schema()])

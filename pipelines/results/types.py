@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 
 from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.errors import ResultsTypeError
+from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.lake.table import Table
-from trendlake.pipelines.lake.warehouse import exists
 from trendlake.pipelines.runs.run import Run
 
 
@@ -47,4 +47,4 @@ def other_types(there: StructType, wanted: pa.Schema) -> list[str]:
 
 def _published(run: Run) -> StructType | None:
     path = run.warehouse.results(run.name)
-    return Table.at(run.spark, path).schema if exists(run.spark, path) else None
+    return Table.at(run.lake, path).schema if exists(run.lake, path) else None

@@ -26,12 +26,12 @@ from functools import reduce
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Rule, unique_rules
-from trendlake.pipelines.lake.warehouse import read_at
+from trendlake.pipelines.lake.lake import Lake, read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.uniqueness import BROKEN, KEY, annotate_duplicates, has_key, related
 from trendlake.pipelines.revision.source_changes import NET
@@ -81,14 +81,14 @@ class Changes:
 
 
 def feed(
-    spark: SparkSession, path: str, after: int, upto: int, names: Sequence[str] | None = None, *, net_only: bool = True
+    lake: Lake, path: str, after: int, upto: int, names: Sequence[str] | None = None, *, net_only: bool = True
 ) -> tuple[DataFrame, int] | NoFeed:
     """The rows (columns `names`, else all) that came or went between two versions, with `NET` and with `CAME`, whether
     they came at all, kept in memory; and how many kinds of them. Without `net_only` also those that came as often as
     they went. `NoFeed` where the table's change feed does not reach from one version to the other."""
     try:
-        with quiet(spark):
-            reader = spark.read.format("delta").option("readChangeFeed", "true")
+        with quiet(lake.spark):
+            reader = lake.spark.read.format("delta").option("readChangeFeed", "true")
             rows = reader.option("startingVersion", after + 1).option("endingVersion", upto).load(path)
             columns = names or [name for name in rows.columns if not name.startswith(("_change_type", "_commit_"))]
             came = sf.col("_change_type").isin("insert", "update_postimage")
@@ -109,7 +109,7 @@ def lost(error: Exception) -> str | None:
 
 
 def changes(
-    spark: SparkSession, path: str, contract: Contract, after: int, upto: int, *, settled: bool, unique: bool
+    lake: Lake, path: str, contract: Contract, after: int, upto: int, *, settled: bool, unique: bool
 ) -> Changes | NoFeed:
     """The rows that came and went in the source between two versions, split by its contract. `settled`: all results
     speak of version `after`, none of a newer one. `unique`: in the versions they speak of none of their rows repeated a
@@ -117,11 +117,11 @@ def changes(
     keyed = unique_rules(contract.rules)
     # Of rows that share a key the first in the order of all columns stays, so then all columns count.
     names = None if keyed else [item.name for item in contract.columns]
-    changed = feed(spark, path, after, upto, names, net_only=settled)
+    changed = feed(lake, path, after, upto, names, net_only=settled)
     if isinstance(changed, NoFeed):
         return changed
     net, rows = changed
-    source = read_at(spark, path, upto)
+    source = read_at(lake, path, upto)
     # By a later rule a row could be the first again because an earlier rule no longer sets another row apart.
     alone = not keyed or (
         unique and len(keyed) == 1 and not (rows and _meets(source, _fresh(net, contract, settled), keyed[0]))

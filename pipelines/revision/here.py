@@ -83,7 +83,7 @@ class RevisionHere:
 
     def _quarantine(self) -> None:
         run, task, path = self.run, self.task, self.run.warehouse.quarantine(self.run.contract.name)
-        write = partial(q.append_quarantine, run.spark, self.changed.bad, path, key=quarantine_key(run, task))
+        write = partial(q.append_quarantine, run.lake, self.changed.bad, path, key=quarantine_key(run, task))
         with_retries(lambda: write(run_id=run.run_id, source_version=task.version), "writing the quarantine")
 
     def compute(self, record: Record) -> None:
@@ -184,7 +184,7 @@ def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...] | NotHere:
 
 def _published(run: Run, version: int, affected: Affected, pairs: ChangedPairs | None = None) -> Published:
     """Raises NotHereError where the rows are too many to be held: then a kernel would have much to do, too."""
-    table = table_here(run.spark, run.warehouse.results(run.name), version)
+    table = table_here(run.lake, run.warehouse.results(run.name), version)
     slices = [slice_of(run.plan, *stretch) for stretch in affected.stretches]
     return Published.of(
         table, run.plan.owned(range(1))[0], slices, limits.REVISED, None if pairs is None else pairs.chosen

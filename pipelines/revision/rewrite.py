@@ -86,7 +86,7 @@ class Rewrite:
         rows = self.differences.operations(self.there.time)
         times = [*rows[self.there.time].chunks, *rows[WAS].chunks]
         ends = pc.min_max(pa.chunked_array(times, rows[WAS].type).cast(pa.int64())).as_py()
-        frame = frame_of(self.run.spark, rows)
+        frame = frame_of(self.run.lake.spark, rows)
         return Difference(self.run, self.plan, frame, self.counts, ends["min"] or 0, ends["max"] or 0).commit(note)
 
     def close(self) -> None:

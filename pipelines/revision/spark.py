@@ -19,8 +19,9 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import StepOrderError
 from trendlake.pipelines.history_checks import checks as history_checks
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.road import either, refuse_more
-from trendlake.pipelines.lake.warehouse import read_at, with_retries
+from trendlake.pipelines.lake.warehouse import with_retries
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
 from trendlake.pipelines.quality.uniqueness import BROKEN
@@ -84,7 +85,7 @@ class SparkRevision:
 
         def read() -> Changes | NoFeed:
             answer = changes(
-                run.spark, path, contract, task.after, task.version, settled=task.settled, unique=task.unique
+                run.lake, path, contract, task.after, task.version, settled=task.settled, unique=task.unique
             )
             if isinstance(answer, Changes):
                 self.changes.hold(answer.persisted)
@@ -116,7 +117,7 @@ class SparkRevision:
         def here() -> DataFrame | None:
             rows = self.changes.once(("rows", key), lambda: _collected(changed, self.run.contract))
             seen = matching(self.run, rows, self.changes, key)
-            return frame_of(self.run.spark, seen.drop_columns([NET])) if seen.num_rows else None
+            return frame_of(self.run.lake.spark, seen.drop_columns([NET])) if seen.num_rows else None
 
         return either(here, lambda: changed.good(columns))
 
@@ -124,7 +125,7 @@ class SparkRevision:
         windows, affected = self.run.plan.windows, self.affected.windows
         hull = replace(self.run, start_us=windows.end(affected[0]) - 1, end_us=windows.end(affected[-1]))
         record.interval_from, record.interval_to = self.affected.interval
-        source = read_at(self.run.spark, self.run.warehouse.source(self.run.contract.name), self.task.version)
+        source = read_at(self.run.lake, self.run.warehouse.source(self.run.contract.name), self.task.version)
         if self.unique and not self.task.due:
             self._stage_unique(hull, source, record)
         else:
@@ -187,7 +188,7 @@ class SparkRevision:
     def difference(self, results_version: int) -> Difference:
         if self._staged is None:
             raise RuntimeError("compute() comes before difference()")
-        published = read_at(self.run.spark, self.run.warehouse.results(self.run.name), results_version)
+        published = read_at(self.run.lake, self.run.warehouse.results(self.run.name), results_version)
         return counted(self.run, difference(published, self._staged, self.affected), self.affected)
 
     def close(self) -> None:
@@ -228,6 +229,7 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
         if broken.rows:
             with_retries(
                 lambda: q.write_quarantine(
+                    run.lake,
                     q.bad_rows(bad, run.run_id, task.version),
                     run.warehouse.quarantine(run.contract.name),
                     run_id=run.run_id,

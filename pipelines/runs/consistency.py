@@ -19,8 +19,8 @@ from trendlake.cep_core.events.windows import END, clock_text
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.road import NotHere, answer_of, either, tried
-from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.events import OfSource, are_good, events_in
 from trendlake.pipelines.runs.run import Run
@@ -61,7 +61,7 @@ def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) ->
 
 def limit_of(run: OfSource, version: int) -> int:
     """As `future_limit`, of the run's source."""
-    return future_limit(run.spark, run.warehouse.source(run.contract.name), version, run.contract.future_us)
+    return future_limit(run.lake, run.lake.warehouse.source(run.contract.name), version, run.contract.future_us)
 
 
 def future_events(run: Run, version: int, times: pa.Array | None = None) -> Check:
@@ -133,7 +133,7 @@ def good_times(run: Run, version: int, near: tuple[int, int]) -> pa.ChunkedArray
 
 
 def _source(run: OfSource, version: int) -> TableHere:
-    return table_here(run.spark, run.warehouse.source(run.contract.name), version)
+    return table_here(run.lake, run.lake.warehouse.source(run.contract.name), version)
 
 
 def _rows_near(run: OfSource, source: TableHere, near: tuple[int, int]) -> pa.Table:
@@ -153,7 +153,7 @@ def counted_after(times: pa.Array, limit: int) -> tuple[int, int | None]:
 
 
 def _good(run: Run, version: int) -> DataFrame:
-    source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
+    source = read_at(run.lake, run.lake.warehouse.source(run.contract.name), version)
     return q.keeping(source, run.contract.rules)
 
 

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from trendlake.cep_core.events.array_types import Bools
 from trendlake.cep_core.events.arrays import arrow, repeated
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import Condition, TableHere, inside
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import refuse_more
-from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.rules.split import Split, split, split_alone
 
 
@@ -22,9 +21,7 @@ class OfSource(Protocol):
     """An object that knows a source and its contract, such as a run."""
 
     @property
-    def spark(self) -> SparkSession: ...
-    @property
-    def warehouse(self) -> Warehouse: ...
+    def lake(self) -> Lake: ...
     @property
     def contract(self) -> Contract: ...
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from trendlake.pipelines.errors import RecordDamagedError
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import table_id
-from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.runs.record import BASIS
 from trendlake.pipelines.runs.stored_record import basis_in
 
@@ -19,13 +17,13 @@ JUDGES = ("ingest", "check_source", "revise")
 """Stages that judge the rows of a source."""
 
 
-def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> int:
+def judged_version(lake: Lake, source: str) -> int:
     """The newest version of a source's present table whose rows some step has checked by the contract; -1 where none
     has. Records that do not name their table count too."""
-    if not exists(spark, warehouse.runs):
+    if not exists(lake, lake.warehouse.runs):
         return -1
-    table = table_id(spark, warehouse.source(source))
-    runs = Table.at(spark, warehouse.runs)
+    table = table_id(lake, lake.warehouse.source(source))
+    runs = Table.at(lake, lake.warehouse.runs)
     columns = ["source", "run_id", "stage", "status", "source_version", "rows_quarantined"]
     columns += [BASIS] if BASIS in runs.names else []
     versions = [

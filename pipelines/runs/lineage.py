@@ -7,16 +7,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
-
 from trendlake.pipelines.error_text import in_words
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.project.lineage_settings import Lineage
 
 if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
     from openlineage.client.event_v2 import RunEvent
 
-    from trendlake.pipelines.lake.warehouse import Warehouse
     from trendlake.pipelines.runs.stage import Record
 
 LOG = logging.getLogger("trendlake.lineage")
@@ -26,15 +24,15 @@ class Telling:
     """Reports a stage as an OpenLineage run: START when it is made; at its `end` COMPLETE, or FAIL with the reason. The
     events say what the record says then. Nothing more is sent for a stage whose START cannot be sent."""
 
-    def __init__(self, spark: SparkSession, warehouse: Warehouse, record: Record) -> None:
-        self.lineage = warehouse.lineage
+    def __init__(self, lake: Lake, record: Record) -> None:
+        self.lineage = lake.warehouse.lineage
         if self.lineage is None:
             return
         from trendlake.pipelines.runs import (
             lineage_events,  # imports OpenLineage's client, a second that others need not wait
         )
 
-        self.step = lineage_events.Step(spark, warehouse, self.lineage.namespace, record)
+        self.step = lineage_events.Step(lake, self.lineage.namespace, record)
         self.started = _sent(self.lineage, self.step.started)
 
     def end(self, error: Exception | None) -> None:

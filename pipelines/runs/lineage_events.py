@@ -30,12 +30,11 @@ from openlineage.client.facet_v2 import (
 )
 from openlineage.client.facet_v2 import data_quality_assertions_dataset as quality
 from openlineage.client.uuid import generate_new_uuid
-from pyspark.sql import SparkSession
 
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.check import Check
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.versions import schema_of
-from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.runs.stage import Record
 
 set_producer("urn:trendlake:pipelines")
@@ -51,8 +50,7 @@ OBJECT_STORES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs"}
 class Step:
     """A stage that runs now; its events share a run id. `namespace`: of its job."""
 
-    spark: SparkSession
-    warehouse: Warehouse
+    lake: Lake
     namespace: str
     record: Record
     run_id: str = field(default_factory=lambda: str(generate_new_uuid()))
@@ -87,14 +85,14 @@ class Step:
     def _about(self) -> dict[str, RunFacet]:
         """The facets that are known from the start of a run."""
         run_facets: dict[str, RunFacet] = {
-            "processing_engine": processing_engine_run.ProcessingEngineRunFacet(self.spark.version, name="spark")
+            "processing_engine": processing_engine_run.ProcessingEngineRunFacet(self.lake.spark.version, name="spark")
         }
         since, until = self.record.interval_from, self.record.interval_to
         if self.record.pattern and since is not None and until is not None:
             run_facets["nominalTime"] = nominal_time_run.NominalTimeRunFacet(
                 moment(since).isoformat(), moment(until).isoformat()
             )
-        parent = parent_of(dict(self.spark.sparkContext.getConf().getAll()))
+        parent = parent_of(dict(self.lake.spark.sparkContext.getConf().getAll()))
         return run_facets if parent is None else {**run_facets, "parent": parent}
 
     def _facts(self) -> dict[str, RunFacet]:
@@ -114,22 +112,22 @@ class Step:
             rows = None if record.stage == "publish" else record.rows_in
             counted = {"inputStatistics": input_statistics_input_dataset.InputStatisticsInputDatasetFacet(rows)}
             facets = {**(counted if rows is not None else {}), **(judged if record.stage == "check_source" else {})}
-            path = self.warehouse.source(record.source)
+            path = self.lake.warehouse.source(record.source)
             yield InputDataset(*named(path), inputFacets=facets, facets=self._table(path, record.source_version))
         if record.pattern and record.stage in ("check_results", "revise"):
-            path = self.warehouse.results(record.pattern)
+            path = self.lake.warehouse.results(record.pattern)
             yield InputDataset(*named(path), inputFacets=dict(judged), facets=self._table(path, None))
 
     def _outputs(self) -> Iterator[OutputDataset]:
         record = self.record
         if record.pattern and record.stage in ("publish", "revise"):
             written = _sum(record.rows_inserted, record.rows_updated)
-            yield self._written(self.warehouse.results(record.pattern), record.results_version, written)
+            yield self._written(self.lake.warehouse.results(record.pattern), record.results_version, written)
         if record.source and record.stage == "ingest":
             written = _sum(record.rows_inserted, record.rows_updated)
-            yield self._written(self.warehouse.source(record.source), record.source_version, written)
+            yield self._written(self.lake.warehouse.source(record.source), record.source_version, written)
         if record.source and record.rows_quarantined and record.stage in ("check_source", "revise"):
-            yield self._written(self.warehouse.quarantine(record.source), None, record.rows_quarantined)
+            yield self._written(self.lake.warehouse.quarantine(record.source), None, record.rows_quarantined)
 
     def _written(self, path: str, version: int | None, rows: int | None) -> OutputDataset:
         counted = {"outputStatistics": output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rows)}
@@ -141,7 +139,7 @@ class Step:
         dataset_facets: dict[str, DatasetFacet] = {"storage": storage_dataset.StorageDatasetFacet("delta", "parquet")}
         if version is None:
             return dataset_facets
-        columns = schema_of(self.spark, path, version).fields
+        columns = schema_of(self.lake, path, version).fields
         fields = [schema_dataset.SchemaDatasetFacetFields(item.name, item.dataType.simpleString()) for item in columns]
         dataset_facets["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(str(version))
         dataset_facets["schema"] = schema_dataset.SchemaDatasetFacet(fields)

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
@@ -21,14 +20,13 @@ from trendlake.pipelines.errors import RecordDamagedError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.create import create_table
 from trendlake.pipelines.lake.here.write import append_any, compact
+from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.road import either
 from trendlake.pipelines.lake.table import Table, Values
-from trendlake.pipelines.lake.warehouse import Warehouse, exists
 from trendlake.pipelines.runs.lineage import Telling
 from trendlake.pipelines.runs.stage import Record, Stage
 from trendlake.pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in
 from trendlake.pipelines.spark.frames import frame_of
-from trendlake.pipelines.spark.on_demand import has_ended
 from trendlake.pipelines.spark.session import uncompiled
 from trendlake.pipelines.storage_errors import in_users_terms
 
@@ -79,24 +77,24 @@ SCHEMA = StructType(
 )
 
 
-def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
+def create_runs(lake: Lake) -> None:
     """Creates the table if it is missing; safe to call from several runs at once."""
-    create_table(spark, warehouse.runs, SCHEMA, {}, "creating trendlake_runs")
+    create_table(lake, lake.warehouse.runs, SCHEMA, {}, "creating trendlake_runs")
 
 
-def append(spark: SparkSession, warehouse: Warehouse, rows: Sequence[pa.Table]) -> None:
+def append(lake: Lake, rows: Sequence[pa.Table]) -> None:
     """Writes rows in one commit; appends of several runs never conflict."""
     together = pa.concat_tables(rows)
-    create_runs(spark, warehouse)
+    create_runs(lake)
 
     def by_spark() -> int:
-        with uncompiled(spark):
-            writer = frame_of(spark, together).coalesce(1).write.format("delta").mode("append")
-            writer.option("mergeSchema", "true").save(warehouse.runs)
+        with uncompiled(lake.spark):
+            writer = frame_of(lake.spark, together).coalesce(1).write.format("delta").mode("append")
+            writer.option("mergeSchema", "true").save(lake.warehouse.runs)
         return 1
 
-    if either(lambda: append_any(spark, warehouse.runs, together), by_spark) % COMMITS_A_FILE == 0:
-        compact(spark, warehouse.runs)
+    if either(lambda: append_any(lake, lake.warehouse.runs, together), by_spark) % COMMITS_A_FILE == 0:
+        compact(lake, lake.warehouse.runs)
 
 
 def _row(attempt: Attempt, started_at: datetime) -> pa.Table:
@@ -135,23 +133,23 @@ class Attempt:
         finally:
             self.seconds += time.perf_counter() - clock
 
-    def raise_if_ended(self, spark: SparkSession) -> None:
+    def raise_if_ended(self, lake: Lake) -> None:
         """Raises the error if Spark has ended: then it is that of all."""
-        if self.error is not None and has_ended(spark):
+        if self.error is not None and lake.ended:
             raise self.error
 
 
 @contextmanager
-def recorded_together(spark: SparkSession, warehouse: Warehouse, records: Sequence[Record]) -> Iterator[list[Attempt]]:
+def recorded_together(lake: Lake, records: Sequence[Record]) -> Iterator[list[Attempt]]:
     """A stage of several runs: records how each has ended, all in one commit, and tells lineage; the body fills in the
     records. An error that is kept in an attempt is that run's, as is one that comes when it is recorded; one that is
     raised ends all, and is raised again. The time that goes by while none goes on is shared by all.
 
     A record's number is that of the stage's beginning: a process that was taken for dead and ends late does not come
     after those that have taken its place."""
-    number_records(spark, warehouse, records)
+    number_records(lake, records)
     attempts = [Attempt(record) for record in records]
-    tellings = [Telling(spark, warehouse, record) for record in records]
+    tellings = [Telling(lake, record) for record in records]
     started_at, clock = datetime.now(UTC), time.perf_counter()
     raised: Exception | None = None
     try:
@@ -165,7 +163,7 @@ def recorded_together(spark: SparkSession, warehouse: Warehouse, records: Sequen
         attempt.error = attempt.error or raised
         attempt.record.seconds = attempt.seconds + shared / len(attempts)
     try:
-        append(spark, warehouse, [_row(attempt, started_at) for attempt in attempts])
+        append(lake, [_row(attempt, started_at) for attempt in attempts])
     except Exception as error:
         for attempt in attempts:  # a stage's own error matters, not that it could not be recorded
             attempt.error = attempt.error or in_users_terms(error, attempt.record.stage, None)
@@ -177,21 +175,21 @@ def recorded_together(spark: SparkSession, warehouse: Warehouse, records: Sequen
 
 
 @contextmanager
-def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Iterator[Record]:
+def recorded(lake: Lake, record: Record) -> Iterator[Record]:
     """As `recorded_together`, of one run."""
-    with recorded_together(spark, warehouse, [record]) as (attempt,):
+    with recorded_together(lake, [record]) as (attempt,):
         yield record
     if attempt.error is not None:  # it could not be recorded
         raise attempt.error
 
 
-def find(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage) -> Record | None:
+def find(lake: Lake, pattern: str, run_id: str, stage: Stage) -> Record | None:
     """The last succeeded record of a stage, by the numbers of the records; its `basis` is None where the table has none
     of it. None when there is no record. Raises RecordDamagedError."""
     names = ("run_id", *(item.name for item in fields(Record) if item.name not in ("run_id", "succeeded")), "status")
     rows = [
         row
-        for row in _of_run(spark, warehouse, run_id, names)
+        for row in _of_run(lake, run_id, names)
         if (row["pattern"], row["stage"], row["status"]) == (pattern, stage, "succeeded")
     ]
     if not rows:
@@ -208,31 +206,31 @@ def find(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, s
     return Record(**(stored | read))
 
 
-def number_records(spark: SparkSession, warehouse: Warehouse, records: Sequence[Record]) -> None:
+def number_records(lake: Lake, records: Sequence[Record]) -> None:
     """Gives those records of stages that begin now their numbers which have none yet."""
     unnumbered = [record for record in records if record.record_number is None]
     for run_id in {record.run_id for record in unnumbered}:
         last: dict[str | None, int] = {}
-        for row in _of_run(spark, warehouse, run_id, ("run_id", "pattern", NUMBER)):
+        for row in _of_run(lake, run_id, ("run_id", "pattern", NUMBER)):
             last[row["pattern"]] = max(last.get(row["pattern"], 0), row.get(NUMBER) or 0)
         for record in unnumbered:
             if record.run_id == run_id:
                 record.record_number = last.get(record.pattern, 0) + 1
 
 
-def _of_run(spark: SparkSession, warehouse: Warehouse, run_id: str, names: Sequence[str]) -> list[dict[str, Any]]:
+def _of_run(lake: Lake, run_id: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """The records of a run, of all its patterns, in no order: the columns `names`, NULL where the table lacks one."""
-    return _chosen(spark, warehouse, {"run_id": [run_id]}, names)
+    return _chosen(lake, {"run_id": [run_id]}, names)
 
 
-def run_ends(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str]) -> dict[str, dict[str, int]]:
+def run_ends(lake: Lake, patterns: Sequence[str]) -> dict[str, dict[str, int]]:
     """When the last record of each run was written, microseconds since the epoch, by pattern and run; 0 where no record
     says it."""
     ends: dict[str, dict[str, int]] = {pattern: {} for pattern in patterns}
-    if not exists(spark, warehouse.runs):
+    if not exists(lake, lake.warehouse.runs):
         return ends
     names = ("pattern", "run_id", "finished_at")
-    records = Table.at(spark, warehouse.runs).having({"pattern": patterns}, names, limits.NARROW_RECORDS)
+    records = Table.at(lake, lake.warehouse.runs).having({"pattern": patterns}, names, limits.NARROW_RECORDS)
     records = records.set_column(2, "finished_at", records["finished_at"].cast(pa.int64()))
     runs = records.group_by(["pattern", "run_id"]).aggregate([("finished_at", "max")])
     rows = zip(*(runs[name].to_pylist() for name in ("pattern", "run_id", "finished_at_max")), strict=True)
@@ -242,25 +240,21 @@ def run_ends(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str])
 
 
 def pattern_records(
-    spark: SparkSession,
-    warehouse: Warehouse,
-    patterns: Sequence[str],
-    names: Sequence[str],
-    run_ids: Sequence[str] | None = None,
+    lake: Lake, patterns: Sequence[str], names: Sequence[str], run_ids: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
     """The records of patterns, of `run_ids` or all their runs, in no order: the columns `names`, NULL where the table
     lacks one, times as microseconds since the epoch."""
     asked = {"pattern": list(patterns)} if run_ids is None else {"run_id": list(run_ids), "pattern": list(patterns)}
-    return _chosen(spark, warehouse, asked, names)
+    return _chosen(lake, asked, names)
 
 
-def _chosen(spark: SparkSession, warehouse: Warehouse, asked: Values, names: Sequence[str]) -> list[dict[str, Any]]:
+def _chosen(lake: Lake, asked: Values, names: Sequence[str]) -> list[dict[str, Any]]:
     """The records that have, in each of the columns `asked`, one of its values; with these columns. None where there is
     no table."""
-    if not exists(spark, warehouse.runs):
+    if not exists(lake, lake.warehouse.runs):
         return []
-    table = Table.at(spark, warehouse.runs)
-    _refuse_other_table(warehouse.runs, table.names)
+    table = Table.at(lake, lake.warehouse.runs)
+    _refuse_other_table(lake.warehouse.runs, table.names)
     there = [name for name in dict.fromkeys((*asked, *names)) if name in table.names]
     records = table.having(asked, there, limits.RECORDS)
     for name in _TIMES:
@@ -273,15 +267,13 @@ def _whole(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {**dict.fromkeys(names), **row}
 
 
-def newest_records(
-    spark: SparkSession, warehouse: Warehouse, pattern: str | None, limit: int
-) -> list[dict[str, Any]] | None:
+def newest_records(lake: Lake, pattern: str | None, limit: int) -> list[dict[str, Any]] | None:
     """The records of the stages that ended last, of all patterns where none is named: values by the table's columns.
     None where there is no table."""
-    if not exists(spark, warehouse.runs):
+    if not exists(lake, lake.warehouse.runs):
         return None
-    table = Table.at(spark, warehouse.runs)
-    _refuse_other_table(warehouse.runs, table.names)
+    table = Table.at(lake, lake.warehouse.runs)
+    _refuse_other_table(lake.warehouse.runs, table.names)
     asked = None if pattern is None else {"pattern": [pattern]}
     rows = table.newest("finished_at", limit, limits.RECORDS, asked).to_pylist()
     return [_whole(row, SCHEMA.names) for row in rows]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import SparkSession
-
 from trendlake.cep_core import AnyPlan, Pattern, compile_plan, load_pattern
 from trendlake.cep_core.events.windows import BEGINNING, both
 from trendlake.cep_core.plan import in_calendar
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import source_contract
 from trendlake.pipelines.errors import BadTimeError, StepOrderError
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import On, Roads
 from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.lake.warehouse import Warehouse
@@ -31,10 +30,9 @@ class Run:
     """A run computes the windows that end in `(start_us, end_us]`, microseconds since the epoch. Where rows wait for
     time to come (`plan.waits`), also those before whose rows may still have been waited for."""
 
-    spark: SparkSession
+    lake: Lake
     project: Project
     profile: Profile
-    warehouse: Warehouse
     pattern: Pattern
     contract: Contract
     plan: AnyPlan
@@ -51,6 +49,10 @@ class Run:
     @property
     def name(self) -> str:
         return self.pattern.name
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return self.lake.warehouse
 
     @property
     def typed(self) -> str:
@@ -167,7 +169,7 @@ class Run:
             raise self._refused(stage, "it was for another interval")
         if stored.plan_hash != self.plan.hash:
             raise self._refused(stage, "the pattern has changed since")
-        table = table_id(self.spark, self.warehouse.source(self.contract.name), pin.source_version)
+        table = table_id(self.lake, self.warehouse.source(self.contract.name), pin.source_version)
         if table != pin.source_table:
             now = "gone" if table is None else f"of table {table}"
             was = f"version {pin.source_version} of the source was of table {pin.source_table}"
@@ -181,7 +183,7 @@ class Run:
         mine = self.records.get(stage)
         if mine is not None and mine.succeeded:
             return mine
-        stored = find(self.spark, self.warehouse, self.name, self.run_id, stage)
+        stored = find(self.lake, self.name, self.run_id, stage)
         if stored is None:
             step = stage.replace("_", "-")
             raise StepOrderError(
@@ -199,7 +201,7 @@ class Run:
 
 
 def prepare(
-    spark: SparkSession,
+    lake: Lake,
     project: Project,
     profile: Profile,
     pattern: str,
@@ -208,7 +210,8 @@ def prepare(
     end_us: int,
     on: On | None = None,
 ) -> Run:
-    """Load and check what the run is about. Raises PatternErrors, ContractErrors, ProjectError, BadTimeError."""
+    """Load and check what the run is about. `lake`: with the project's warehouse. Raises PatternErrors, ContractErrors,
+    ProjectError, BadTimeError."""
     if start_us >= end_us:
         raise BadTimeError("the interval is empty: --from must be before --to")
     if not run_id:
@@ -223,5 +226,4 @@ def prepare(
             f"no window of {loaded.name} lies in the years 1 to 9999",
             hint="give it a shorter `within`, or another `origin`",
         )
-    warehouse = Warehouse.of(profile, project)
-    return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us, on=on)
+    return Run(lake, project, profile, loaded, contract, plan, run_id, start_us, end_us, on=on)

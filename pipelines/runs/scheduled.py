@@ -34,7 +34,7 @@ def published_by_schedule(run: Run) -> Scheduled:
     names = list(dict.fromkeys((run.name, run.warehouse.table_of(run.name))))  # also from before it was renamed
     published = [
         row
-        for row in pattern_records(run.spark, run.warehouse, names, COLUMNS)
+        for row in pattern_records(run.lake, names, COLUMNS)
         if (row["stage"], row["status"]) == ("publish", "succeeded") and _name(row["run_id"] or "") is not None
     ]
     interval = (run.start_us, run.end_us, run.plan.hash)

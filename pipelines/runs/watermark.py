@@ -7,19 +7,20 @@ the commit of the version, do not move it: a producer's wrong clock would declar
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.events.windows import BEGINNING
 from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.versions import commit_time
 from trendlake.pipelines.spark.columns import column
 
 
-def future_limit(spark: SparkSession, path: str, version: int, max_future: int) -> int:
+def future_limit(lake: Lake, path: str, version: int, max_future: int) -> int:
     """The latest event time, microseconds, that moves the watermark of a version of the table at `path`: `max_future`
     microseconds after its commit. Raises StepOrderError where the table's log no longer tells when that was."""
-    committed = commit_time(spark, path, version)
+    committed = commit_time(lake, path, version)
     if committed is None:
         raise StepOrderError(
             f"the log of {path} no longer tells when version {version} was committed",

@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from trendlake.cep_core import AnyPlan, PatternWarning
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.authoring.validate import compiled
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import source_contract
 from trendlake.pipelines.error_text import in_words
-from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version
+from trendlake.pipelines.lake.lake import Lake, exists, latest_version
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.report.build import drawn
 from trendlake.pipelines.report.database import spill_folder
@@ -48,9 +46,8 @@ from trendlake.pipelines.storage_errors import storage_error
 class Site:
     """The sources of a site, and its paths."""
 
-    spark: SparkSession
+    lake: Lake
     project: Project
-    warehouse: Warehouse
     places: Places
 
 
@@ -101,12 +98,12 @@ class Together:
             self._read((name,))
 
     def _version_now(self) -> int | None:
-        spark, runs = self._site.spark, self._site.warehouse.runs
-        return latest_version(spark, runs) if exists(spark, runs) else None
+        lake, runs = self._site.lake, self._site.lake.warehouse.runs
+        return latest_version(lake, runs) if exists(lake, runs) else None
 
     def _read(self, group: tuple[str, ...]) -> None:
-        self._runs = read_runs(self._site.spark, self._site.warehouse, group)
-        self._publications = Publications(self._site.spark, self._site.warehouse, group)
+        self._runs = read_runs(self._site.lake, group)
+        self._publications = Publications(self._site.lake, group)
         self._group = group
 
 
@@ -180,19 +177,19 @@ def _index(site: Site) -> Path:
 
 def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -> PatternPageFacts:
     """All that the page of the pattern in `file` says. `together`: of this file among others."""
-    spark, warehouse, places = site.spark, site.warehouse, site.places
+    lake, places = site.lake, site.places
     pattern = read_pattern(site.project.own(file))
     plan, mistake = plan_of(site.project, file)
     contract = _contract(site.project, pattern)
     runs, sources = together.runs(pattern.name), together.sources
-    results = warehouse.results(pattern.name)
-    published = exists(spark, results)
-    overview = read_overview(spark, results, pattern, plan, spill_folder(warehouse)) if published else None
-    shown = None if overview is None else read_shown(spark, results, pattern, plan)
+    results = lake.warehouse.results(pattern.name)
+    published = exists(lake, results)
+    overview = read_overview(lake, results, pattern, plan, spill_folder(lake.warehouse)) if published else None
+    shown = None if overview is None else read_shown(lake, results, pattern, plan)
     if overview is not None and shown is not None:
         overview = replace(overview, rows=shown.total, earlier_rows=shown.stale)  # as `trendlake show` counts them
     if pattern.source not in sources:
-        sources[pattern.source] = read_source(spark, warehouse, pattern.source, contract)
+        sources[pattern.source] = read_source(lake, pattern.source, contract)
     checks_pages = DocsFacts(why_not=mistake or NOT_CHECKED)
     if plan is not None and docs:
         checks_pages = _docs(site, pattern, plan, runs.runs)
@@ -211,7 +208,7 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
         verdicts={run.run_id: verdict_of(run) for run in runs.runs},
         overview=overview,
         shown=shown,
-        changes=read_changes(spark, results, plan) if published else ChangesFacts((), 0),
+        changes=read_changes(lake, results, plan) if published else ChangesFacts((), 0),
         fresh=_freshness(site, pattern, plan, contract, file, together),
         docs=checks_pages,
         pages=frozenset(run.run_id for run in runs.runs if places.run(pattern.name, run.run_id).is_file()),
@@ -224,16 +221,16 @@ def _freshness(
 ) -> FreshFacts:
     source, publications = together.sources[pattern.source], together.publications(pattern.name)
     typed = site.project.typed(pattern.name, file)
-    fresh = read_freshness(site.spark, site.warehouse, pattern.name, plan, source, publications, typed)
+    fresh = read_freshness(site.lake, pattern.name, plan, source, publications, typed)
     lateness = contract.lateness_us or 0 if contract is not None and pattern.consistency == "strong" else 0
-    fresh = replace(fresh, table=site.warehouse.table_of(pattern.name))
+    fresh = replace(fresh, table=site.lake.warehouse.table_of(pattern.name))
     return replace(fresh, revised=pattern.consistency != "weak", lateness_seconds=lateness / 1e6)
 
 
 def _docs(site: Site, pattern: PatternFacts, plan: AnyPlan, runs: Sequence[RunFacts]) -> DocsFacts:
     """The pages of Great Expectations, which a pattern's own page can do without."""
     try:
-        return build_data_docs(site.spark, site.project, site.warehouse, site.places, pattern.name, plan, runs)
+        return build_data_docs(site.lake, site.project, site.places, pattern.name, plan, runs)
     except Exception as error:  # Great Expectations' own
         return DocsFacts(why_not=f"they could not be made: {in_words(error)}")
 

@@ -16,14 +16,14 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup, escape
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
 
 from trendlake.cep_core import AnyPlan
 from trendlake.pipelines.contracts.results import contract_name, results_contract
 from trendlake.pipelines.contracts.rule_text import expected_of
 from trendlake.pipelines.contracts.rules import Rule
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.warehouse import Warehouse, folder_name
+from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.warehouse import folder_name
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.report.facts import RunFacts
 from trendlake.pipelines.report.places import Places, write_whole
@@ -39,13 +39,7 @@ NOT_CHECKED = "no run of the pattern has checked results yet"
 
 
 def build_data_docs(
-    spark: SparkSession,
-    project: Project,
-    warehouse: Warehouse,
-    places: Places,
-    name: str,
-    plan: AnyPlan,
-    runs: Sequence[RunFacts],
+    lake: Lake, project: Project, places: Places, name: str, plan: AnyPlan, runs: Sequence[RunFacts]
 ) -> DocsFacts:
     """The pages of the newest of `runs` that has checked results; pages that exist are left alone."""
     run = last_checked(runs)
@@ -56,7 +50,7 @@ def build_data_docs(
     if run.plan_hash != plan.hash:
         return DocsFacts(run.run_id, why_not="the pattern has changed since its results were last checked")
     try:
-        staged = read_folder(spark, f"{warehouse.staging(name, run.run_id)}/{run.staged_version}", plan)
+        staged = read_folder(lake, f"{lake.warehouse.staging(name, run.run_id)}/{run.staged_version}", plan)
     except AnalysisException as error:
         if "PATH_NOT_FOUND" not in str(error):
             raise

@@ -5,16 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
-
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.errors import StepOrderError
+from trendlake.pipelines.lake.lake import Lake, exists, latest_version
 from trendlake.pipelines.lake.road import NotHere, tried
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import table_id
-from trendlake.pipelines.lake.warehouse import Warehouse, exists, latest_version
 from trendlake.pipelines.results.coverage import slice_of
 from trendlake.pipelines.results.ledger import Publications, read_ledger
 from trendlake.pipelines.revision.scope import backfills, gaps_of, other_forms
@@ -22,16 +20,16 @@ from trendlake.pipelines.runs.consistency import EARLIEST, limit_of, newest_good
 from trendlake.pipelines.site.facts import FreshFacts, SourceFacts
 
 
-def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: Contract | None) -> SourceFacts:
+def read_source(lake: Lake, name: str, contract: Contract | None) -> SourceFacts:
     """The source's table now."""
-    path = warehouse.source(name)
-    if not name or not exists(spark, path):
+    path = lake.warehouse.source(name)
+    if not name or not exists(lake, path):
         return SourceFacts(name)
-    version = latest_version(spark, path)
-    table_now = table_id(spark, path, version)
+    version = latest_version(lake, path)
+    table_now = table_id(lake, path, version)
     if contract is None:
         return SourceFacts(name, version, table_id=table_now)
-    newest = _newest(OfContract(spark, warehouse, contract), path, version)
+    newest = _newest(OfContract(lake, contract), path, version)
     return SourceFacts(name, version, None if newest is None else moment(newest), table_now)
 
 
@@ -39,8 +37,7 @@ def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: 
 class OfContract:
     """An `OfSource` without a run."""
 
-    spark: SparkSession
-    warehouse: Warehouse
+    lake: Lake
     contract: Contract
 
 
@@ -51,12 +48,11 @@ def _newest(source: OfContract, path: str, version: int) -> int | None:
         newest = tried(lambda: newest_good(source, version, (EARLIEST, limit_of(source, version) + 1)))
         if not isinstance(newest, NotHere):
             return newest
-    return Table.at(source.spark, path, version).extent(source.contract.event_time)[2]
+    return Table.at(source.lake, path, version).extent(source.contract.event_time)[2]
 
 
 def read_freshness(
-    spark: SparkSession,
-    warehouse: Warehouse,
+    lake: Lake,
     name: str,
     plan: AnyPlan | None,
     source: SourceFacts,
@@ -69,7 +65,7 @@ def read_freshness(
     typed = typed or name
     if plan is None:
         return FreshFacts(source, typed=typed)
-    segments = read_ledger(spark, warehouse, name, plan, source.name, publications).segments
+    segments = read_ledger(lake, name, plan, source.name, publications).segments
     shown = [(segment, segment.version) for segment in segments if segment.version is not None]
     versions = [version for _, version in shown]
     last = max((segment.last for segment, _ in shown), default=None)

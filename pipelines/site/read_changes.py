@@ -9,7 +9,6 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
@@ -17,6 +16,7 @@ from trendlake.cep_core import AnyPlan
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import either, refuse
 from trendlake.pipelines.report.amounts import Amount, amount_of, text
 from trendlake.pipelines.report.words import NO_VALUE, length, stamp
@@ -49,11 +49,11 @@ CELL = 60
 """Characters of a value that are shown."""
 
 
-def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> ChangesFacts:
+def read_changes(lake: Lake, path: str, plan: AnyPlan | None) -> ChangesFacts:
     """The newest publications of the results at `path`; without `plan` no rows are shown."""
     publications = [
         ChangeFacts(commit.version, commit.at, note.by.stage, note.by.run_id, note.source_version, commit.changed)
-        for commit in recent_commits(spark, path)
+        for commit in recent_commits(lake, path)
         if (note := Note.of_commit(commit.note)) is not None and note.by is not None and note.source_version is not None
     ]
     newest = publications[:CHANGES_SHOWN]
@@ -66,7 +66,7 @@ def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> Change
     }
     samples: Mapping[int, list[RowChange]] = {}
     try:
-        samples = _samples(spark, path, plan, few) if few else {}
+        samples = _samples(lake, path, plan, few) if few else {}
     except (PySparkException, Py4JJavaError) as error:
         if lost(error) is None:
             raise
@@ -84,17 +84,17 @@ Samples = dict[int, list[RowChange]]
 """By version the first rows, in the order of the key, that it changed."""
 
 
-def _samples(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
-    about = spark, path, plan, versions
+def _samples(lake: Lake, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
+    about = lake, path, plan, versions
     return either(lambda: _samples_here(*about), lambda: _samples_by_spark(*about))
 
 
-def _samples_here(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
+def _samples_here(lake: Lake, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
     """Raises NotHereError, also where the changes are more than `limits.CHANGES_READ`."""
-    there = _columns(plan, table_here(spark, path).schema.names)
+    there = _columns(plan, table_here(lake, path).schema.names)
     samples: Samples = {}
     for version in versions if there else ():
-        table = table_here(spark, path, version)
+        table = table_here(lake, path, version)
         refuse({f"version {version} has other columns": not set(there) <= set(table.schema.names)})
         _, (_, feed) = table.feed_by_version([*there, PLAN_HASH], version - 1, limits.CHANGES_READ)
         rows = feed.to_pylist()
@@ -105,8 +105,8 @@ def _samples_here(spark: SparkSession, path: str, plan: AnyPlan, versions: Seque
     return samples
 
 
-def _samples_by_spark(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
-    reader = spark.read.format("delta").option("readChangeFeed", "true")
+def _samples_by_spark(lake: Lake, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
+    reader = lake.spark.read.format("delta").option("readChangeFeed", "true")
     feed = reader.option("startingVersion", min(versions)).option("endingVersion", max(versions)).load(path)
     there = _columns(plan, feed.columns)
     if not there:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.bins import SECOND, shared_point
@@ -27,12 +26,12 @@ GROUPS_SHOWN = 24
 
 
 def read_overview(
-    spark: SparkSession, path: str, pattern: PatternFacts, plan: AnyPlan | None, folder: Path | None = None
+    lake: Lake, path: str, pattern: PatternFacts, plan: AnyPlan | None, folder: Path | None = None
 ) -> OverviewFacts | None:
     """The results at `path` as they are now; None where there is no row. `plan`: the pattern's, where it compiles;
     `folder`: as of `Database`."""
     with Database(folder) as database:
-        counts = Counts.of(database, Table.at(spark, path), pattern, plan)
+        counts = Counts.of(database, Table.at(lake, path), pattern, plan)
         return None if counts is None else _overview(counts, plan)
 
 

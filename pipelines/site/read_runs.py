@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.lake.warehouse import Warehouse
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.report.facts import RunFacts
 from trendlake.pipelines.report.read_run import run_facts
 from trendlake.pipelines.report.verdict import Verdict, verdict
@@ -22,10 +20,10 @@ RUNS_JUDGED = 10
 """Of so many the verdicts on each check are read too."""
 
 
-def read_runs(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str]) -> dict[str, RunsFacts]:
+def read_runs(lake: Lake, patterns: Sequence[str]) -> dict[str, RunsFacts]:
     """The newest runs of each of `patterns`; none where nothing has been recorded. The run record is read three times,
     however many patterns there are."""
-    ends = run_ends(spark, warehouse, patterns)
+    ends = run_ends(lake, patterns)
     newest = {
         pattern: sorted(filter(None, mine), key=lambda run_id, mine=mine: (-mine[run_id], run_id))[:RUNS_SHOWN]  # type: ignore[misc]
         for pattern, mine in ends.items()
@@ -35,7 +33,7 @@ def read_runs(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str]
     for part, names in ((slice(RUNS_JUDGED), SCHEMA.fieldNames()), (slice(RUNS_JUDGED, None), others)):
         asked = {pattern: set(run_ids[part]) for pattern, run_ids in newest.items()}
         if run_ids := sorted(set().union(*asked.values())):
-            for row in pattern_records(spark, warehouse, patterns, names, run_ids):
+            for row in pattern_records(lake, patterns, names, run_ids):
                 if row["run_id"] in asked[row["pattern"]]:
                     stages[row["pattern"]].setdefault(row["run_id"], []).append({"checks": None} | row)
     return {

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from trendlake.cep_core import AnyPlan
 from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.report.amounts import Amount, amount_of
 from trendlake.pipelines.report.facts import PatternFacts, RowResult, Window
@@ -24,13 +24,13 @@ from trendlake.pipelines.site.facts import ShownFacts
 ROWS_SHOWN = 10
 
 
-def read_shown(spark: SparkSession, path: str, pattern: PatternFacts, plan: AnyPlan | None) -> ShownFacts | None:
+def read_shown(lake: Lake, path: str, pattern: PatternFacts, plan: AnyPlan | None) -> ShownFacts | None:
     """The first rows of the results at `path`; None where the pattern does not compile, or the rows are of a form that
     it does not have now."""
     if plan is None:
         return None
     try:
-        rows = read_rows(spark, path, plan, Selection(limit=ROWS_SHOWN))
+        rows = read_rows(lake, path, plan, Selection(limit=ROWS_SHOWN))
     except ProjectError:
         return None
     layout, names = Layout.of(plan.result_schema.names, pattern.kind), plan.result_schema.names

@@ -159,10 +159,10 @@ def quiet(spark: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def uncompiled(spark: SparkSession) -> Iterator[None]:
+def uncompiled(spark: SparkSession | None) -> Iterator[None]:
     """Spark's plans are run as they are, not compiled to Java each: of few rows that takes less time than to compile
-    them and to warm up."""
-    if not getattr(spark, "started", True):  # nor is it for this that Java starts
+    them and to warm up. `spark`: None where it has not started, and is not to start for this."""
+    if spark is None:
         yield
         return
     usual = spark.conf.get(WHOLE_STAGE, "true")

@@ -13,12 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pyspark.sql import SparkSession
-
 from trendlake.cep_core.events.windows import Windows, clock_text
 from trendlake.pipelines.errors import BadNumberError
+from trendlake.pipelines.lake.lake import Lake, read_at
 from trendlake.pipelines.lake.versions import TableVersion, newest
-from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.row_versions import StaleRows
@@ -85,30 +83,30 @@ def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, n
     return parts[::-1] if newest_first else parts
 
 
-def size(spark: SparkSession, run: Run, count: int) -> Size:
+def size(lake: Lake, run: Run, count: int) -> Size:
     """The size of `run`, over the whole interval, in `count` chunks. Raises SourceMissingError."""
     path = run.warehouse.source(run.contract.name)
-    rows = read_at(spark, path, _newest(spark, run).version).where(q.in_range(run.contract, *run.span))
-    return Size(len(run.windows), count, rows.count(), sum(_file_sizes(spark, rows.inputFiles())))
+    rows = read_at(lake, path, _newest(lake, run).version).where(q.in_range(run.contract, *run.span))
+    return Size(len(run.windows), count, rows.count(), sum(_file_sizes(lake, rows.inputFiles())))
 
 
-def _newest(spark: SparkSession, run: Run) -> TableVersion:
-    version = newest(spark, run.warehouse.source(run.contract.name))
+def _newest(lake: Lake, run: Run) -> TableVersion:
+    version = newest(lake, run.warehouse.source(run.contract.name))
     if version is None:
         raise run.warehouse.missing(run.contract.name)
     return version
 
 
-def _file_sizes(spark: SparkSession, uris: list[str]) -> Iterator[int]:
-    path_of = java_class(spark, "org.apache.hadoop.fs.Path")
-    conf = spark.sparkContext._jsc.hadoopConfiguration()
+def _file_sizes(lake: Lake, uris: list[str]) -> Iterator[int]:
+    path_of = java_class(lake.spark, "org.apache.hadoop.fs.Path")
+    conf = lake.spark.sparkContext._jsc.hadoopConfiguration()
     for uri in uris:
         path = path_of(uri)
         yield int(path.getFileSystem(conf).getFileStatus(path).getLen())
 
 
 def backfill(
-    spark: SparkSession, prepared: Callable[[Chunk], Run], todo: list[Chunk], *, stale: bool = False
+    lake: Lake, prepared: Callable[[Chunk], Run], todo: list[Chunk], *, stale: bool = False
 ) -> Iterator[tuple[Chunk, Record | None]]:
     """Each chunk with the record of its publishing; None where it was done before. `prepared` makes a chunk's run.
     `stale`: the chunks are those of `stale_chunks`: none was done before, and no other window than theirs is
@@ -117,7 +115,7 @@ def backfill(
         run = prepared(chunk)
         if stale:
             run = run.narrowed(run.plan.windows.ending_in(chunk.start_us, chunk.end_us))
-        elif _done(spark, run):
+        elif _done(lake, run):
             yield chunk, None
             continue
         record: Record | None = None
@@ -126,14 +124,14 @@ def backfill(
         yield chunk, record
 
 
-def _done(spark: SparkSession, run: Run) -> bool:
+def _done(lake: Lake, run: Run) -> bool:
     """Whether all windows of the run show the version that is the newest now, in the pattern's and its contract's
     present form: whoever has published them, and whatever was published in between."""
-    source, wanted = _newest(spark, run), run.windows
+    source, wanted = _newest(lake, run), run.windows
     present = (run.plan.hash, run.contract.fingerprint, source.table_id, source.version)
     shown = [
         (segment.first, segment.last)
-        for segment in read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name).segments
+        for segment in read_ledger(run.lake, run.name, run.plan, run.contract.name).segments
         if segment.source_table is not None
         and (segment.plan_hash, segment.contract, segment.source_table, segment.version) == present
     ]

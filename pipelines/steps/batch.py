@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from pyspark.sql import SparkSession
-
 from trendlake.pipelines.errors import UpstreamFailedError
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.project.paths import upstream
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
-from trendlake.pipelines.spark.on_demand import has_ended
 from trendlake.pipelines.steps.sequence import STEPS, TOGETHER
 
 State = Literal["succeeded", "failed", "skipped"]
@@ -44,7 +42,7 @@ class Member:
 
 
 def run_batch(
-    spark: SparkSession,
+    lake: Lake,
     members: Sequence[Member],
     steps: Sequence[str] = tuple(STEPS),
     choose: Callable[[Run], Run | None] | None = None,
@@ -69,20 +67,20 @@ def run_batch(
             continue
         if choose is not None:
             for member in group:
-                _choose(spark, member, choose)
-        yield from _run_group(spark, [member for member in group if member.run is not None], steps)
+                _choose(lake, member, choose)
+        yield from _run_group(lake, [member for member in group if member.run is not None], steps)
 
 
-def _choose(spark: SparkSession, member: Member, choose: Callable[[Run], Run | None]) -> None:
+def _choose(lake: Lake, member: Member, choose: Callable[[Run], Run | None]) -> None:
     try:
         member.run = None if member.run is None else choose(member.run)
     except Exception as error:
-        if has_ended(spark):  # Spark has ended
+        if lake.ended:
             raise
         member.run, member.error = None, error
 
 
-def _run_group(spark: SparkSession, members: Sequence[Member], steps: Sequence[str]) -> Iterator[tuple[str, Member]]:
+def _run_group(lake: Lake, members: Sequence[Member], steps: Sequence[str]) -> Iterator[tuple[str, Member]]:
     """The members of one source; ends early where none is left that has not failed."""
     for step in steps:
         ready = [(member, member.run) for member in members if member.run is not None and member.error is None]

@@ -38,8 +38,8 @@ def check_results(run: Run) -> Record:
 
 def check_results_together(runs: Sequence[Run]) -> list[Attempt]:
     """As `check_results` of several runs. An error of one stops no other. Raises whatever ends Spark."""
-    spark, warehouse = runs[0].spark, runs[0].warehouse
-    with recorded_together(spark, warehouse, [run.record("check_results") for run in runs]) as attempts:
+    lake = runs[0].lake
+    with recorded_together(lake, [run.record("check_results") for run in runs]) as attempts:
         tasks, left = dict[int, _Task](), limits.CHECKED
         for number, (run, attempt) in enumerate(zip(runs, attempts, strict=True)):
             with attempt.going_on() as record:
@@ -51,7 +51,7 @@ def check_results_together(runs: Sequence[Run]) -> list[Attempt]:
                 continue
             with attempts[number].going_on() as record:
                 _check(task, record, checks.get(number))
-            attempts[number].raise_if_ended(spark)
+            attempts[number].raise_if_ended(lake)
     return attempts
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.errors import ToleranceError
+from trendlake.pipelines.lake.lake import exists, latest_version
 from trendlake.pipelines.lake.versions import table_id
-from trendlake.pipelines.lake.warehouse import exists, latest_version
 from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.results.owners import refuse_other_owner
 from trendlake.pipelines.results.types import refuse_other_types
@@ -31,10 +31,10 @@ class SharedSource:
         """The version and the id of the source's table. Raises SourceMissingError."""
         if self.pinned is None:
             path = run.warehouse.source(run.contract.name)
-            if not exists(run.spark, path):
+            if not exists(run.lake, path):
                 raise run.warehouse.missing(run.contract.name)
-            version = latest_version(run.spark, path)
-            self.pinned = version, table_id(run.spark, path, version)
+            version = latest_version(run.lake, path)
+            self.pinned = version, table_id(run.lake, path, version)
         return self.pinned
 
     def judge(self, run: Run, others: Sequence[Run]) -> Judgement:
@@ -72,24 +72,24 @@ def check_source(run: Run) -> Record:
 def check_source_together(runs: Sequence[Run]) -> list[Attempt]:
     """As `check_source` of runs of one source, which read the same version. An error of one stops no other. Raises
     whatever ends Spark."""
-    source, spark, warehouse = SharedSource(), runs[0].spark, runs[0].warehouse
-    with recorded_together(spark, warehouse, [run.record("check_source") for run in runs]) as attempts:
+    source, lake = SharedSource(), runs[0].lake
+    with recorded_together(lake, [run.record("check_source") for run in runs]) as attempts:
         for run, attempt in zip(runs, attempts, strict=True):
             with attempt.going_on() as record:
                 _pin(run, record, source)
-            attempt.raise_if_ended(spark)
+            attempt.raise_if_ended(lake)
         ready = [(run, attempt) for run, attempt in zip(runs, attempts, strict=True) if attempt.error is None]
         for run, attempt in ready:
             with attempt.going_on() as record:
                 _check(run, record, source, [other for other, _ in ready])
-            attempt.raise_if_ended(spark)
+            attempt.raise_if_ended(lake)
     return attempts
 
 
 def _pin(run: Run, record: Record, source: SharedSource) -> None:
     record.source_version, table = source.pin(run)
     record.basis = run.basis(record.source_version, table)
-    refuse_other_owner(run.spark, run.warehouse, run.name)
+    refuse_other_owner(run.lake, run.name)
     refuse_other_types(run)
 
 

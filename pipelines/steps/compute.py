@@ -11,8 +11,8 @@ import pyarrow as pa
 from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.execute.channel import Member, channels_of, joint, together
 from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.lake.road import NotHere, Road
-from trendlake.pipelines.lake.warehouse import exists, on_disk
 from trendlake.pipelines.results.computation import Outcomes, answers_here, stage_together
 from trendlake.pipelines.results.ledger import notes, read_ledger
 from trendlake.pipelines.results.member_reuse import NONE, Settled, settled_members
@@ -24,7 +24,6 @@ from trendlake.pipelines.runs.consistency import watermark_of
 from trendlake.pipelines.runs.record import Attempt, recorded_together
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
-from trendlake.pipelines.spark.on_demand import has_ended
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,8 @@ def compute(run: Run) -> Record:
 
 def compute_together(runs: Sequence[Run]) -> list[Attempt]:
     """As `compute` of runs of one source; an error of one stops no other. Raises whatever ends Spark."""
-    spark, warehouse = runs[0].spark, runs[0].warehouse
-    with recorded_together(spark, warehouse, [run.record("compute") for run in runs]) as attempts:
+    lake = runs[0].lake
+    with recorded_together(lake, [run.record("compute") for run in runs]) as attempts:
         tasks = [task for run, attempt in zip(runs, attempts, strict=True) if (task := _task(run, attempt)) is not None]
         by_source: dict[tuple[object, ...], dict[int, _Task]] = {}
         for number, task in enumerate(tasks):
@@ -100,7 +99,7 @@ def _stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> None:
     try:
         outcomes, road = _read_and_stage(tasks, members)
     except Exception as error:  # of all of them, as the source could not be read
-        if has_ended(first.run.spark):
+        if first.run.lake.ended:
             raise
         outcomes, road = dict.fromkeys(tasks, error), None
     for number, staged in outcomes.items():
@@ -144,7 +143,7 @@ def _events_here(events: SourceEvents, rows: int) -> pa.Table | NotHere | None:
     most, name = events.run.roads.computed_here
     if rows > most:
         return NotHere(f"{rows:,} events, more than {most:,} (`limits.{name}`)")
-    if on_disk(events.run.spark, events.run.warehouse.root) is None:
+    if events.run.lake.on_disk(events.run.warehouse.root) is None:
         return NotHere("a warehouse elsewhere")
     return events.here(most)
 
@@ -159,14 +158,14 @@ def _changed(run: Run, version: int, table: str | None, record: Record) -> tuple
     """The run of those windows that the published results do not hold already, by another form of the pattern; and the
     members of a family that they hold already in these windows."""
     path = run.warehouse.results(run.name)
-    if not exists(run.spark, path):
+    if not exists(run.lake, path):
         return run, NONE
-    commits = recent_commits(run.spark, path)
+    commits = recent_commits(run.lake, path)
     forms = {note.plan_hash for commit in commits if (note := Note.of_commit(commit.note)) is not None}
     if forms <= {run.plan.hash}:
         return run, NONE  # there was no other form
-    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
-    known = notes(run.spark, run.warehouse, run.name, commits)
+    ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
+    known = notes(run.lake, run.name, commits)
     windows = changed(run, ledger, known, version, table)
     check = reuse_check(run, windows)
     if check is not None:

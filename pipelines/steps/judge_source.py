@@ -19,9 +19,10 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.lake.here.parquet_scan import all_rows, paths_by_delta
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.road import HERE, NotHere, Road
 from trendlake.pipelines.lake.versions import schema_of
-from trendlake.pipelines.lake.warehouse import read_at, with_retries
+from trendlake.pipelines.lake.warehouse import with_retries
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.judge import judge_small
 from trendlake.pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
@@ -53,9 +54,9 @@ def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterat
     """A judgement of the span of each of `runs`, in any order. They are of one source and contract, and no two spans
     are the same. The rows that break the contract go to the quarantine, each span's in the name of its run.
     Raises SourceSchemaError, ContractRuleError."""
-    spark, contract = runs[0].spark, runs[0].contract
+    lake, contract = runs[0].lake, runs[0].contract
     path = runs[0].warehouse.source(contract.name)
-    q.check_columns(schema_of(spark, path, version), contract)
+    q.check_columns(schema_of(lake, path, version), contract)
     sparks: list[Run] = []
     roads: dict[str, Road] = {}
     for run in runs:
@@ -67,19 +68,19 @@ def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterat
         else:
             yield run, judgement
     if sparks:
-        for run, judgement in _judged_by_spark(sparks, read_at(spark, path, version), version, table):
+        for run, judgement in _judged_by_spark(sparks, read_at(lake, path, version), version, table):
             yield run, replace(judgement, road=roads[run.name])
 
 
 def _judged_here(run: Run, version: int, table: str | None) -> Judgement | NotHere:
     """Where this process is certain of it."""
-    small = table_here(run.spark, run.warehouse.source(run.contract.name), version)
+    small = table_here(run.lake, run.warehouse.source(run.contract.name), version)
     judged = judge_small(small, run.contract, run.span, run.project.state / KEYS)
     if isinstance(judged, NotHere):
         return judged
     broken = judged.broken
     if broken.rows:
-        _quarantine(run, partial(q.append_quarantine, run.spark, judged.bad), version, table)
+        _quarantine(run, partial(q.append_quarantine, run.lake, judged.bad), version, table)
     checks = _checks(run, judged.repeated, broken, judged.checks)
     return Judgement(judged.rows, broken.rows, checks, broken, judged.times)
 
@@ -118,7 +119,7 @@ def _scanned(runs: Sequence[Run], source: DataFrame, version: int, keyed: Sequen
     if contract.documents is None:
         paths = paths_by_delta(source, runs[0].warehouse.source(contract.name), version)
         names = columns_read(contract.rules, time)
-        files = None if paths is None else all_rows(runs[0].spark, paths, source.schema, names)
+        files = None if paths is None else all_rows(runs[0].lake, paths, source.schema, names)
         if files is not None:
             with suppress(OtherwiseWrittenError):
                 return scan_files(files, contract.rules, keyed, time, spans)
@@ -140,7 +141,7 @@ def _judged_with_reasons(run: Run, annotated: DataFrame, scanned: Scan, version:
     broken = broken_of(annotated) if quarantined else Broken()
     if quarantined:
         bad = q.bad_rows(annotated, run.run_id, version)
-        _quarantine(run, partial(q.write_quarantine, bad, rows=quarantined), version, table)
+        _quarantine(run, partial(q.write_quarantine, run.lake, bad, rows=quarantined), version, table)
     checks = _verdicts(run, annotated, scanned)
     return Judgement(count, quarantined, _checks(run, repeats, broken, checks), broken)
 

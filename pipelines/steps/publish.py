@@ -61,13 +61,13 @@ def publish(run: Run) -> Record:
 def publish_together(runs: Sequence[Run]) -> list[Attempt]:
     """As `publish` of several runs. Each has a commit of its own, and an error of one stops no other. Raises whatever
     ends Spark."""
-    spark, warehouse = runs[0].spark, runs[0].warehouse
-    publications = Publications(spark, warehouse, [run.name for run in runs])
-    with recorded_together(spark, warehouse, [run.record("publish") for run in runs]) as attempts:
+    lake = runs[0].lake
+    publications = Publications(lake, [run.name for run in runs])
+    with recorded_together(lake, [run.record("publish") for run in runs]) as attempts:
         for run, attempt in zip(runs, attempts, strict=True):
             with attempt.going_on() as record:
                 _publish(run, record, publications)
-            attempt.raise_if_ended(spark)
+            attempt.raise_if_ended(lake)
     return attempts
 
 
@@ -82,8 +82,8 @@ def _publish(run: Run, record: Record, publications: Publications) -> None:
     record.staged_version, record.rows_in = checked.staged_version, checked.rows_out
     refuse_other_types(run)
     few = (checked.rows_out or 0) <= limits.VALIDATED
-    with uncompiled(run.spark) if few else nullcontext():
-        create_results(run.spark, run.warehouse.results(run.name), staged_schema(run.plan))
+    with uncompiled(run.lake.started) if few else nullcontext():
+        create_results(run.lake, run.warehouse.results(run.name), staged_schema(run.plan))
         partly = any(check.name == MEMBERS for check in reused)
         action = partial(_commit, run, asked, basis, publications, record, partly=partly)
         commit = with_retries(action, f"publishing {run.name}")
@@ -95,7 +95,7 @@ def _publish(run: Run, record: Record, publications: Publications) -> None:
 def _commit(run: Run, asked: Run, basis: Basis, publications: Publications, record: Record, *, partly: bool) -> Commit:
     """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
     staged rows; `partly`: whether some of these were published already."""
-    about = run.spark, run.warehouse, run.name, run.plan, run.contract.name
+    about = run.lake, run.name, run.plan, run.contract.name
     ledger = read_ledger(*about, publications)
     if ledger.unrecorded:  # as far as `publications` tell
         ledger = read_ledger(*about)
@@ -133,11 +133,11 @@ def _replace_by_spark(
     run, by = publication.run, identity(publication.run.plan)
     number, checked = staged
     if (checked or 0) <= limits.VALIDATED:
-        publication.session.conf.set(WHOLE_STAGE, "false")  # as `uncompiled`, of a session for this commit alone
-    rows = read_staged(run, number, publication.session)
+        publication.lake.spark.conf.set(WHOLE_STAGE, "false")  # as `uncompiled`, of a session for this commit alone
+    rows = read_staged(run, number, publication.lake)
     refuse_lost(run, number, checked, rows.count())
     rows = rows.where(OwnedRows.of(run.plan, windows, rows.columns).spark())
-    published = publication.session.read.format("delta").load(publication.path)
+    published = publication.lake.spark.read.format("delta").load(publication.path)
     owned = OwnedRows.of(run.plan, windows, published.columns, withheld)
     alike = published.where(owned.spark()).groupBy(*map(column, by)).count()
     most = alike.agg(sf.max("count")).collect()[0][0]
@@ -155,7 +155,7 @@ def _replace_here(
     if isinstance(rows, NotHere):
         return rows
     refuse_lost(run, number, checked, rows.num_rows)
-    table = table_here(run.spark, publication.path)
+    table = table_here(run.lake, publication.path)
     owned = OwnedRows.of(run.plan, windows, table.schema.names, withheld)
     there = Published.of_windows(table, time_of(run.plan), owned, limits.PUBLISHED)
     old = there.rows
@@ -196,8 +196,8 @@ def _refuse_changed(run: Run, asked: Run, ledger: Ledger, basis: Basis) -> None:
     """Raises an error if the windows that are left alone have been published again since they were found."""
     if run.windows == asked.windows:
         return
-    commits = recent_commits(run.spark, run.warehouse.results(run.name))
-    known = notes(run.spark, run.warehouse, run.name, commits)
+    commits = recent_commits(run.lake, run.warehouse.results(run.name))
+    known = notes(run.lake, run.name, commits)
     to_compute = changed(asked, ledger, known, int(basis.source_version or 0), basis.source_table)
     if to_compute and (to_compute.start < run.windows.start or to_compute.stop > run.windows.stop or not run.windows):
         raise StepOrderError(

@@ -41,15 +41,15 @@ class Shared:
 
     def __init__(self, runs: Sequence[Run]) -> None:
         run = runs[0]
-        self.publications = Publications(run.spark, run.warehouse, [one.name for one in runs])
+        self.publications = Publications(run.lake, [one.name for one in runs])
         self.changes = SourceChanges()
-        self._newest = cache(lambda: newest(run.spark, run.warehouse.source(run.contract.name)))
+        self._newest = cache(lambda: newest(run.lake, run.warehouse.source(run.contract.name)))
         self._ledgers: dict[str, Ledger] = {}
 
     def ledger(self, run: Run) -> Ledger:
         """As of when it was asked first: a publication that others have recorded since is no unrecorded one."""
         if run.name not in self._ledgers:
-            about = run.spark, run.warehouse, run.name, run.plan, run.contract.name
+            about = run.lake, run.name, run.plan, run.contract.name
             ledger = read_ledger(*about, self.publications)
             self._ledgers[run.name] = read_ledger(*about) if ledger.unrecorded else ledger
         return self._ledgers[run.name]
@@ -63,7 +63,7 @@ class Shared:
         source = self._newest()
         shown = [segment.version for segment in ledger.segments if segment.version is not None]
         if source is not None and max(shown, default=0) > source.version:
-            return newest(run.spark, run.warehouse.source(run.contract.name))
+            return newest(run.lake, run.warehouse.source(run.contract.name))
         return source
 
 
@@ -84,15 +84,12 @@ def revise(run: Run, shared: Shared | None = None) -> Record:
 def revise_together(runs: Sequence[Run], shared: Shared | None = None) -> list[Attempt]:
     """As `revise` of patterns of one source, all to one version of it. An error of one stops no other. Raises whatever
     ends Spark. `shared`: what has been read of `runs`, and perhaps of others of this source."""
-    spark, warehouse, shared = runs[0].spark, runs[0].warehouse, shared or Shared(runs)
-    with (
-        closing(shared.changes),
-        recorded_together(spark, warehouse, [run.record("revise") for run in runs]) as attempts,
-    ):
+    lake, shared = runs[0].lake, shared or Shared(runs)
+    with closing(shared.changes), recorded_together(lake, [run.record("revise") for run in runs]) as attempts:
         for run, attempt in zip(runs, attempts, strict=True):
             with attempt.going_on() as record:
                 _revise(run, record, shared)
-            attempt.raise_if_ended(spark)
+            attempt.raise_if_ended(lake)
     return attempts
 
 
@@ -193,7 +190,7 @@ def _published(revision: Revision, run: Run, ledger: Ledger, task: Task, record:
                 counts[DELETE],
             )
             return True
-        before, ledger = ledger, read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
+        before, ledger = ledger, read_ledger(run.lake, run.name, run.plan, run.contract.name)
         if _in(ledger, task) != _in(before, task):
             return False
     return False

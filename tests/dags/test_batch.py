@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.dags.conftest import AirflowCommands
 from tests.dags.test_import_errors import parsed
-from tests.support.flights import Lake, flight
+from tests.support.flights import Flights, flight
 from trendlake.jobs.airflow.api import AirflowApi
 from trendlake.jobs.airflow.home import AirflowHome
 from trendlake.jobs.airflow.login import password_of
@@ -59,15 +59,15 @@ def wait(for_it: Callable[[], bool]) -> None:
         time.sleep(0.5)
 
 
-def records(lake: Lake, name: str) -> list[tuple[str, str, str]]:
+def records(lake: Flights, name: str) -> list[tuple[str, str, str]]:
     frame = lake.spark.read.format("delta").load(lake.warehouse.runs).where(f"pattern = '{name}'")
     return sorted(tuple(row) for row in frame.select("run_id", "stage", "status").collect())
 
 
 @pytest.fixture
-def lake(spark: SparkSession, home: AirflowHome) -> Lake:
+def lake(spark: SparkSession, home: AirflowHome) -> Flights:
     """Two days of one aircraft, each leg later than the one before."""
-    lake = Lake(spark, home.project, home.profile)
+    lake = Flights(spark, home.project, home.profile)
     legs = ["2013-07-03T12:00", "2013-07-03T15:00", "2013-07-04T11:00", "2013-07-04T14:00", "2013-07-04T17:00"]
     lake.deliver([flight(number, at) for number, at in enumerate(legs, start=1)])
     return lake
@@ -97,7 +97,7 @@ def test_a_batch_is_one_dag(home: AirflowHome, airflow_commands: AirflowCommands
 
 
 @pytest.mark.chaos
-def test_a_member_that_fails(lake: Lake, home: AirflowHome, patterns: Path) -> None:
+def test_a_member_that_fails(lake: Flights, home: AirflowHome, patterns: Path) -> None:
     """`publish` is red after the others are published, and readers of the others are told. Its next attempt does the
     failed pattern only."""
     good = write(patterns, "rise", "rises")
@@ -137,7 +137,7 @@ def test_a_member_that_fails(lake: Lake, home: AirflowHome, patterns: Path) -> N
 
 
 @pytest.mark.chaos
-def test_a_pattern_moves_into_a_batch(lake: Lake, home: AirflowHome, patterns: Path) -> None:
+def test_a_pattern_moves_into_a_batch(lake: Flights, home: AirflowHome, patterns: Path) -> None:
     """Its last interval is run by one of the two DAGs, whichever comes first; and the same on its way out."""
     mover = write(patterns, "moves", "moved")
     alone = mover.read_text().replace("batch: moved\n", "")

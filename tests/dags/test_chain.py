@@ -15,11 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.dags.test_run import DONE, STEPS, wait
 from tests.pipelines.revision import test_upstream as upstream
 from tests.pipelines.revision.test_upstream import DAYS, PAIRS, RISING, correct, leg, published
-from tests.support.flights import Lake, all_steps, table
+from tests.support.flights import Flights, all_steps, table
 from trendlake.jobs.airflow.api import AirflowApi
 from trendlake.jobs.airflow.home import ROOT, AirflowHome, free_port
 from trendlake.jobs.airflow.login import password_of
 from trendlake.jobs.terminal.times import micros_of
+from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project, find_project
 from trendlake.pipelines.project.profile import load_profile
 from trendlake.pipelines.runs.run import Run, prepare
@@ -52,10 +54,10 @@ def home(spark: SparkSession, tmp_path: Path) -> Iterator[AirflowHome]:
 
 
 @pytest.fixture
-def lake(spark: SparkSession, home: AirflowHome) -> Lake:
+def lake(spark: SparkSession, home: AirflowHome) -> Flights:
     """Seven days of two airlines, three legs a day. Of the first pattern four days are published, of the others, which
     read what there is of it, all."""
-    lake = Lake(spark, home.project, home.profile)
+    lake = Flights(spark, home.project, home.profile)
     lake.deliver(leg(day, number, carrier) for day in range(1, 8) for carrier in ("UA", "AA") for number in range(3))
     all_steps(lake.run(FIRST, SINCE, HALF, "first"))
     for name in NAMES[1:]:
@@ -63,7 +65,7 @@ def lake(spark: SparkSession, home: AirflowHome) -> Lake:
     return lake
 
 
-def test_a_chain_and_a_task_done_again(lake: Lake, home: AirflowHome, tmp_path: Path) -> None:
+def test_a_chain_and_a_task_done_again(lake: Flights, home: AirflowHome, tmp_path: Path) -> None:
     before = {name: published(lake, name) for name in NAMES}
     late = tmp_path / "late.csv"
     pyarrow.csv.write_csv(table([leg(3, 4, "UA", 900.0)]), late)
@@ -140,20 +142,20 @@ def succeeded(api: AirflowApi) -> dict[str, int]:
     return {dag: len(states_of_dag) for dag, states_of_dag in states.items()}
 
 
-def newest(lake: Lake) -> int:
+def newest(lake: Flights) -> int:
     """The version of the first pattern's results."""
     from delta.tables import DeltaTable
 
     return int(DeltaTable.forPath(lake.spark, lake.warehouse.results(FIRST)).history(1).collect()[0]["version"])
 
 
-def changes_since(lake: Lake, version: int) -> DataFrame:
+def changes_since(lake: Flights, version: int) -> DataFrame:
     """Rows of those results that later versions have changed: what their change feed tells who reads them."""
     reader = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", version)
     return reader.load(lake.warehouse.results(FIRST)).where(f"_commit_version > {version}")
 
 
-def computed_anew(lake: Lake, folder: Path) -> dict[str, list[tuple[str, ...]]]:
+def computed_anew(lake: Flights, folder: Path) -> dict[str, list[tuple[str, ...]]]:
     """What a warehouse with the same source and nothing else comes to."""
     shutil.copytree(Path(lake.warehouse.root) / "sources", folder / "sources")
     anew = replace(lake, profile=lake.profile.model_copy(update={"warehouse": str(folder)}))
@@ -162,6 +164,14 @@ def computed_anew(lake: Lake, folder: Path) -> dict[str, list[tuple[str, ...]]]:
     return {name: published(anew, name) for name in NAMES}
 
 
-def whole(lake: Lake, name: str) -> Run:
+def whole(lake: Flights, name: str) -> Run:
     start, end = micros_of(SINCE, "--from"), micros_of(UNTIL, "--to")
-    return prepare(lake.spark, lake.project, lake.profile, name, "anew", start, end)
+    return prepare(
+        Lake.of(lake.spark, Warehouse.of(lake.profile, lake.project)),
+        lake.project,
+        lake.profile,
+        name,
+        "anew",
+        start,
+        end,
+    )

@@ -22,7 +22,7 @@ from pyspark.sql import Row, SparkSession
 from tests.conftest import CHAOS
 from tests.dags.conftest import AirflowCommand
 from tests.dags.test_login import no_way_in_without_the_password
-from tests.support.flights import Lake, flight
+from tests.support.flights import Flights, flight
 from tests.support.lineage_events import events, read
 from trendlake.jobs.airflow.api import AirflowApi
 from trendlake.jobs.airflow.home import ROOT, AirflowHome
@@ -49,10 +49,10 @@ def utc(day: int, hour: int = 0) -> datetime:
 
 
 @pytest.fixture
-def lake(spark: SparkSession, home: AirflowHome) -> Lake:
+def lake(spark: SparkSession, home: AirflowHome) -> Flights:
     """Two days of one aircraft: two legs, then three, each later than the one before. Days after, another with three
     that are later still, and one that is late and gone."""
-    lake = Lake(spark, home.project, home.profile)
+    lake = Flights(spark, home.project, home.profile)
     legs = ["2013-07-03T12:00", "2013-07-03T15:00", "2013-07-04T11:00", "2013-07-04T14:00", "2013-07-04T17:00"]
     later = [
         flight(10 * n, f"2013-07-10T{9 + n}:00", tailnum=tail, dep_delay=delay)
@@ -89,7 +89,7 @@ def alerts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 @pytest.mark.more_in_chaos
-def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: AirflowCommand) -> None:
+def test_a_backfill_runs_each_day_once(lake: Flights, home: AirflowHome, airflow: AirflowCommand) -> None:
     """Daily intervals: a run each, which computes the window that ends in its own; two are published side by side."""
     days = 2 if CHAOS else 1
     last = f"2013-07-0{3 + days}"
@@ -166,7 +166,7 @@ def lineage_links_up(events: list[dict[str, Any]], records: list[Row], runs: int
 
 
 @pytest.mark.chaos
-def test_other_kinds_and_what_goes_wrong(lake: Lake, home: AirflowHome, patterns: Path, alerts: list[str]) -> None:
+def test_other_kinds_and_what_goes_wrong(lake: Flights, home: AirflowHome, patterns: Path, alerts: list[str]) -> None:
     """A run of a range for a pattern of each other kind: the same DAG, the same steps. One of their tasks is killed
     while it writes: Airflow does it again, and the rows are there once. A run that fails, and is late too, is told
     of."""

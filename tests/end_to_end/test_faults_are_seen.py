@@ -21,13 +21,17 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.flights import all_steps
 from tests.support.signal_patterns import HEAD
-from tests.support.signals import CONTRACT, DAY_US, IN_DRIVER, SCHEMA, START_US, Signals
+from tests.support.signals import CONTRACT, DAY_US, IN_DRIVER, SCHEMA, START_US
 from trendlake.cep_core import run_plan
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.ingest.delete import Selection, delete_rows
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.lake import here as package
+from trendlake.pipelines.lake import lake as lake_of_commands
 from trendlake.pipelines.lake.here import form, log, parquet_scan, read, row_groups, write
+from trendlake.pipelines.lake.here import maintain as maintenance
+from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.maintain import maintain
 from trendlake.pipelines.lake.versions import newest
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
@@ -35,8 +39,7 @@ from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.read import Selection as Wanted
 from trendlake.pipelines.results.read import read_rows
 from trendlake.pipelines.revision.repairs import repairs
-from trendlake.pipelines.spark import on_demand
-from trendlake.pipelines.spark.on_demand import session_on_demand
+from trendlake.pipelines.runs.run import Run, prepare
 from trendlake.pipelines.steps.revise import revise
 
 PATTERN = f"""{HEAD}pattern: A+
@@ -72,32 +75,38 @@ NOW = [*(row for row in FIRST if row["event_id"] not in ("e3", "e5")), *LATER]
 
 
 def scenario(folder: Path) -> None:
-    """Deliveries, a run, a correction, a deletion and a revision; the rows are those that the engine computes."""
+    """Deliveries, a run, a correction, a deletion, a revision and maintenance; the rows are those that the engine
+    computes."""
     project = Project(folder, folder / "state")
     for path, text in ((project.contracts / "signals.yaml", REPLACED), (project.patterns / "watched.yaml", PATTERN)):
         path.parent.mkdir(parents=True)
         path.write_text(text)
     shutil.copy(ROOT / "data_contracts" / "results_trends.yaml", project.contracts)
-    session = session_on_demand(project, IN_DRIVER, "a test", writes=True)
-    lake = Signals(session, project, str(project.patterns / "watched.yaml"))
     contract, warehouse = load_contract(project.contract_path("signals")), Warehouse.of(IN_DRIVER, project)
+    lake = Lake.on_demand(warehouse, project, IN_DRIVER, "a test", writes=True)
 
     def deliver(rows: list[dict[str, Any]], feed: str) -> None:
         table = pa.Table.from_pylist(rows, SCHEMA)
-        ingest(session, warehouse, contract, [table], feed=feed, run_id=feed)
+        ingest(lake, contract, [table], feed=feed, run_id=feed)
+
+    def prepared(run_id: str) -> Run:
+        return prepare(lake, project, IN_DRIVER, "watched", run_id, START_US, START_US + 2 * DAY_US)
 
     deliver(FIRST, "first")
-    run = lake.run(0, 2, "r")
+    run = prepared("r")
     all_steps(run)
     deliver(LATER, "later")
-    delete_rows(session, warehouse, contract, Selection(keys=pa.table({"event_id": ["e5"]})), "gone")
-    revised = lake.run(0, 2, "revision")
+    delete_rows(lake, contract, Selection(keys=pa.table({"event_id": ["e5"]})), "gone")
+    revised = prepared("revision")
     revise(revised)
-    rows = read_rows(session, warehouse.results("watched"), run.plan, Wanted()).table
+    results = warehouse.results("watched")
+    (done,) = maintain(lake, {"results/watched": results})
+    assert done.files_after == len(read.table_here(lake, results).files) == 1
+    rows = read_rows(lake, results, run.plan, Wanted()).table
     expected = run_plan(run.plan, pa.Table.from_pylist(NOW, SCHEMA))
     assert Counter(map(str, rows.to_pylist())) == Counter(map(str, expected.to_pylist()))
     assert {record.road for record in (*run.records.values(), *revised.records.values())} <= {"here", None}
-    states = repairs(run, read_ledger(session, warehouse, run.name, run.plan, "signals"), newest(session, lake.source))
+    states = repairs(run, read_ledger(lake, run.name, run.plan, "signals"), newest(lake, warehouse.source("signals")))
     assert not [repair for repair in states if repair.state != "windows_due"]
 
 
@@ -106,7 +115,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*_: Any, **__: Any) -> Any:
         raise JavaStartedError
 
-    monkeypatch.setattr(on_demand, "start_session", start)
+    monkeypatch.setattr(lake_of_commands, "start_session", start)
 
 
 def test_the_scenario(tmp_path: Path) -> None:
@@ -119,7 +128,7 @@ def holders(function: Any) -> Iterator[tuple[Any, str]]:
         yield from ((module, name) for name, value in vars(module).items() if value is function)
 
 
-MODULES = (form, log, parquet_scan, read, row_groups, write)
+MODULES = (form, log, maintenance, parquet_scan, read, row_groups, write)
 FUNCTIONS: tuple[tuple[Any, str], ...] = (
     (form, "other_forms"),
     (form, "takes_writes"),
@@ -130,6 +139,7 @@ FUNCTIONS: tuple[tuple[Any, str], ...] = (
     (log, "commit_info"),
     (log, "logged_versions"),
     (log, "commit_actions"),
+    (maintenance, "maintain_here"),
     (parquet_scan, "plain_batches"),
     (read, "table_here"),
     (read, "inside"),
@@ -202,6 +212,7 @@ def one_less(original: Any) -> Callable[..., Any]:
 WRONG: dict[str, tuple[Any, str, Callable[[Any], Callable[..., Any]]]] = {
     "form": (form, "takes_writes", lambda _: lambda *__: False),
     "log": (log, "logged_versions", lambda original: lambda folder: original(folder)[1:] or original(folder)),
+    "maintain": (maintenance, "maintain_here", lambda _: lambda *__: maintenance.Kept("results/watched", 9, 9, 9, 9)),
     "parquet_scan": (
         parquet_scan,
         "plain_batches",

@@ -15,6 +15,7 @@ from tests.support.own_source import output_of
 from trendlake.jobs.actions import ingest, revise
 from trendlake.jobs.terminal import workspace
 from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.lake.lake import Lake
 
 pytestmark = pytest.mark.spark
 
@@ -65,8 +66,8 @@ def feed(*items: str) -> str:
 @pytest.fixture
 def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     @contextmanager
-    def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
-        yield spark
+    def shared(place: Place, _app: str, **_options: bool) -> Iterator[Lake]:
+        yield Lake.of(spark, place.warehouse)
 
     for module in (workspace, ingest):
         monkeypatch.setattr(module, "session", shared)

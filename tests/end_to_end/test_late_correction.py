@@ -19,6 +19,7 @@ from tests.support.own_source import FALLING, output_of
 from trendlake.jobs.actions import delete, ingest, revise
 from trendlake.jobs.terminal import workspace
 from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.lake.lake import Lake
 
 PAGE = ROOT / "docs" / "how-to" / "late-correction.md"
 HEADER = "id,at,company,price"
@@ -78,8 +79,8 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """A project with the source `trades` and the published pattern `falling`; its commands share the tests' session."""
 
     @contextmanager
-    def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
-        yield spark
+    def shared(place: Place, _app: str, **_options: bool) -> Iterator[Lake]:
+        yield Lake.of(spark, place.warehouse)
 
     for module in (workspace, ingest, delete):
         monkeypatch.setattr(module, "session", shared)

@@ -33,8 +33,8 @@ deliveries, chunks = int(sys.argv[1]), int(sys.argv[2])
 place = find_place(Path(sys.argv[3]), None)
 contract = load_contract(place.project.contract_path("trades"))
 begin, took = datetime(2026, 1, 5, tzinfo=UTC), {"deliveries": [], "chunks": []}
-with session(place, "a long session") as spark:
-    create_source(spark, place.warehouse.source("trades"), contract)
+with session(place, "a long session") as lake:
+    create_source(lake, place.warehouse.source("trades"), contract)
     for number in range(deliveries):
         at = [begin + timedelta(minutes=number, seconds=second) for second in range(5)]
         rows = pa.table({
@@ -42,12 +42,12 @@ with session(place, "a long session") as spark:
             "company": ["A"] * 5, "price": pa.array([5, 4, 3, 2, 1], pa.int64()),
         })
         began = time.monotonic()
-        record = ingest(spark, place.warehouse, contract, [rows], feed=f"f{number}", run_id=f"r{number}")
+        record = ingest(lake, contract, [rows], feed=f"f{number}", run_id=f"r{number}")
         assert record.rows_inserted == 5
         took["deliveries"].append(time.monotonic() - began)
     end = (begin + timedelta(minutes=chunks)).isoformat()
     began = time.monotonic()
-    for document in run_backfill(place, spark, "falling", begin.isoformat(), end, 60_000_000, False, False):
+    for document in run_backfill(place, lake, "falling", begin.isoformat(), end, 60_000_000, False, False):
         took["chunks"].append(time.monotonic() - began)
         began = time.monotonic()
 print("TOOK" + json.dumps(took))

@@ -11,12 +11,14 @@ from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
 from tests.support import flights_by_enumeration
+from tests.support.bare_lake import bare_lake
 from tests.support.flights_by_enumeration import Answer, Key, Leg
 from trendlake.cep_core.events.windows import moment
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.ingest import flights
 from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Profile
@@ -37,7 +39,7 @@ def lake(spark: SparkSession, many_rows: None, tmp_path_factory: pytest.TempPath
     warehouse = Warehouse(str(tmp_path_factory.mktemp("year") / "warehouse"))
     contract = load_contract(find_project(ROOT).contract_path("flights"))
     deliveries = flights.deliveries(flights.read_flights(flights.data_file()))
-    record = ingest(spark, warehouse, contract, deliveries, feed=flights.FEED, run_id="ingest")
+    record = ingest(Lake.of(spark, warehouse), contract, deliveries, feed=flights.FEED, run_id="ingest")
     assert (record.rows_in, record.rows_out) == (ROWS, ROWS)
     return warehouse
 
@@ -70,9 +72,12 @@ def year(spark: SparkSession, lake: Warehouse) -> dict[str, Published]:
     profile = Profile(master="local[2]", warehouse=lake.root)
     start, end = (micros_of(time, "interval") for time in YEAR)
     project = find_project(ROOT)
-    runs = {name: prepare(spark, project, profile, place, "year", start, end) for name, place in PATTERNS.items()}
+    runs = {
+        name: prepare(Lake.of(spark, Warehouse.of(profile, project)), project, profile, place, "year", start, end)
+        for name, place in PATTERNS.items()
+    }
     members = [Member(name, run) for name, run in runs.items()]
-    for step, member in run_batch(spark, members):
+    for step, member in run_batch(bare_lake(spark), members):
         assert member.error is None, (step, member.name)
     tables = {name: spark.read.format("delta").load(lake.results(name)).toArrow() for name in runs}
     return {member.name: Published(runs[member.name], member.records, tables[member.name]) for member in members}

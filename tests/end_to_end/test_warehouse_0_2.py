@@ -23,6 +23,8 @@ from trendlake.jobs.terminal.json_output import json_text
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.runs.run import Run, prepare
@@ -58,7 +60,14 @@ def copied(folder: Path) -> Place:
 
 
 def run_of(place: Place, spark: SparkSession, name: str, run_id: str, *interval: int) -> Run:
-    return prepare(spark, place.project, place.profile, name, run_id, *interval)
+    return prepare(
+        Lake.of(spark, Warehouse.of(place.profile, place.project)),
+        place.project,
+        place.profile,
+        name,
+        run_id,
+        *interval,
+    )
 
 
 def rows_of(run: Run) -> list[dict[str, Any]]:
@@ -70,7 +79,7 @@ def rows_of(run: Run) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", ROWS)
 def test_show_prints_what_it_printed_then(place: Place, spark: SparkSession, name: str) -> None:
     """The same rows in the same order, and the same keys at least."""
-    document = print_results(place, spark, name, Shown(limit=1000), as_json=True)
+    document = print_results(place, Lake.of(spark, place.warehouse), name, Shown(limit=1000), as_json=True)
     shown, then = json.loads(json_text(document, None)), ROWS[name]
     assert shown["rows"] == then["rows"]
     assert shown.keys() >= then.keys()
@@ -121,7 +130,7 @@ def correct_sources(place: Place, spark: SparkSession) -> None:
         rows[1] = rows[1] | {"event_id": rows[1]["event_id"][:-9] + "888888888"}
         delivery = pa.Table.from_pylist(rows, stored.schema)
         contract = load_contract(place.project.contract_path(source))
-        ingest(spark, place.warehouse, contract, [delivery], feed="later", run_id="later")
+        ingest(Lake.of(spark, place.warehouse), contract, [delivery], feed="later", run_id="later")
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.conftest import ROOT
-from tests.support.flights import Lake, all_steps, flight, snowball
+from tests.support.flights import Flights, all_steps, flight, snowball
 from trendlake.pipelines.ingest import small_files
 from trendlake.pipelines.ingest.delete import delete_rows, rows_where
 from trendlake.pipelines.ingest.open_rows import open_rows
@@ -31,7 +31,7 @@ NOTES = Path(__file__).parent / "commit_notes.json"
 DAY = ("2013-03-01", "2013-03-02")
 
 
-def commit_notes(lake: Lake) -> dict[str, dict[str, str]]:
+def commit_notes(lake: Flights) -> dict[str, dict[str, str]]:
     """Of each stage that commits: deliveries, a run, a revision, a deletion, a replay, small files put together,
     over an empty lake."""
     broken = flight(500, "2013-03-01T12:00:00", tailnum="D942DN")
@@ -40,17 +40,17 @@ def commit_notes(lake: Lake) -> dict[str, dict[str, str]]:
     all_steps(run)
     lake.deliver([flight(999, "2013-03-01T20:00:00", tailnum="N1UA", dep_delay=50.0)], feed="late")
     with patch.object(small_files, "MANY", 2):
-        put_together(lake.spark, lake.warehouse.source("flights"), lake.contract, "compaction")
+        put_together(lake.lake, lake.warehouse.source("flights"), lake.contract, "compaction")
     revise(lake.run(lake.pattern(), *DAY, "revision"))
-    delete_rows(lake.spark, lake.warehouse, lake.contract, rows_where("flight = 999", lake.contract), "deletion")
+    delete_rows(lake.lake, lake.contract, rows_where("flight = 999", lake.contract), "deletion")
     check_source(replace(run, run_id="second"))
-    version = newest(lake.spark, lake.warehouse, lake.contract)
-    rows = open_rows(lake.spark, lake.warehouse, lake.contract, version)
+    version = newest(lake.lake, lake.contract)
+    rows = open_rows(lake.lake, lake.contract, version)
     tail = rows.schema.get_field_index("tailnum")
     mended = rows.set_column(tail, "tailnum", [["N942DN"]])
-    replay(lake.spark, lake.warehouse, lake.contract, mended, "replay")
+    replay(lake.lake, lake.contract, mended, "replay")
     tables = (lake.warehouse.source("flights"), lake.warehouse.results("test_pattern"))
-    notes = [commit.note for table in tables for commit in known_commits(lake.spark, table) if commit.note]
+    notes = [commit.note for table in tables for commit in known_commits(lake.lake, table) if commit.note]
     return {stage: shape([n for n in notes if n["stage"] == stage]) for stage in sorted({n["stage"] for n in notes})}
 
 
@@ -76,6 +76,6 @@ if __name__ == "__main__":
     with TemporaryDirectory() as folder:
         project = replace(find_project(ROOT), state=Path(folder))
         spark = start_session(find_project(ROOT), Profile(master="local[2]"), "trendlake golden notes")
-        shapes = commit_notes(Lake(spark, project, Profile(master="local[2]")))
+        shapes = commit_notes(Flights(spark, project, Profile(master="local[2]")))
         spark.stop()
     NOTES.write_text(json.dumps(shapes, indent=1) + "\n")

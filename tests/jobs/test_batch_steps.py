@@ -17,6 +17,7 @@ from tests.jobs.test_run_several import DAY, project
 from tests.support.own_source import output_of
 from trendlake.jobs.actions import batch_steps, revise, steps
 from trendlake.jobs.airflow.progress import Failure, members_done, progress_file, steps_done
+from trendlake.pipelines.lake.lake import Lake
 
 pytestmark = pytest.mark.spark
 __all__ = ["project"]
@@ -97,7 +98,7 @@ def test_an_interval_that_is_missing_is_named(project: Path) -> None:
 
 
 def test_a_revision_of_several(project: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(revise, "session", lambda *_, **__: nullcontext(spark))
+    monkeypatch.setattr(revise, "session", lambda place, *_, **__: nullcontext(Lake.of(spark, place.warehouse)))
     output_of("run", "falling", *DAY)
     (project / "more.csv").write_text("id,at,company,price\nA9,2026-01-05T09:01:00Z,A,1\n")
     output_of("ingest", "trades", "more.csv")

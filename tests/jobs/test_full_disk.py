@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.support.disks import full, small_disk
-from tests.support.flights import Lake, all_steps, snowball
+from tests.support.flights import Flights, all_steps, snowball
 from trendlake.jobs.terminal.workspace import Place, refresh_if_possible, report, report_if_possible, reports
 from trendlake.pipelines.errors import DiskFullError
 from trendlake.pipelines.lake.here.write import append_any, refuse_full_disk
@@ -18,7 +18,7 @@ from trendlake.pipelines.runs.record import SCHEMA
 pytestmark = pytest.mark.spark
 
 
-def test_a_full_disk_below_the_pages(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_below_the_pages(lake: Flights, capfd: pytest.CaptureFixture[str]) -> None:
     """Of a run, of several, of a revision; then the command that the message names."""
     lake.deliver(snowball(1, 4))
     pattern = Path(lake.pattern())
@@ -26,18 +26,18 @@ def test_a_full_disk_below_the_pages(lake: Lake, capfd: pytest.CaptureFixture[st
     place = Place(lake.project, lake.profile)
     with small_disk(lake.project.state / "reports", 400) as disk:
         with full(disk):
-            assert set(report_if_possible(place, lake.spark, str(pattern), "one").values()) == {None}
+            assert set(report_if_possible(place, lake.lake, str(pattern), "one").values()) == {None}
             said = capfd.readouterr().err
             assert "published; its report could not be written: [DISK_FULL]" in said
             assert f"trendlake report {pattern} --run-id 'one'" in said
-            assert refresh_if_possible(place, lake.spark, pattern) is None
+            assert refresh_if_possible(place, lake.lake, pattern) is None
             assert "its page could not be written: [DISK_FULL]" in capfd.readouterr().err
-            assert reports(place, lake.spark, [str(pattern)], "one") == {}
+            assert reports(place, lake.lake, [str(pattern)], "one") == {}
             assert capfd.readouterr().err.count("[DISK_FULL]") == 3
-        assert report(place, lake.spark, str(pattern), "one")["report"].is_file()
+        assert report(place, lake.lake, str(pattern), "one")["report"].is_file()
 
 
-def test_a_full_disk_below_the_run_record(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_below_the_run_record(lake: Flights, capfd: pytest.CaptureFixture[str]) -> None:
     """An error of Python's, before delta-rs has begun a file; with room again the record is written."""
     runs = Path(lake.warehouse.runs)
     with small_disk(runs.parent, 400) as disk:
@@ -47,10 +47,10 @@ def test_a_full_disk_below_the_run_record(lake: Lake, capfd: pytest.CaptureFixtu
         with full(disk):
             files = set(runs.rglob("*"))
             with pytest.raises(DiskFullError, match="No space left"):
-                append_any(lake.spark, lake.warehouse.runs, records)
+                append_any(lake.lake, lake.warehouse.runs, records)
             assert set(runs.rglob("*")) == files
         assert "panicked" not in capfd.readouterr().err
-        append_any(lake.spark, lake.warehouse.runs, records)
+        append_any(lake.lake, lake.warehouse.runs, records)
         assert DeltaTable(runs).to_pyarrow_table().num_rows == 2 * records.num_rows
 
 

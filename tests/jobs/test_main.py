@@ -145,7 +145,12 @@ def test_a_user_s_mistake_is_exit_code_1(arguments: list[str], message: str) -> 
 
 
 def test_jars_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before set-up the message says what to type. In a process of its own: a Java that runs has its jars."""
+    """Before set-up the message says what to type, where Spark is needed: for a table that this process cannot read. In
+    a process of its own: a Java that runs has its jars."""
+    log = tmp_path / "warehouse" / "trendlake_runs" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020d}.json").write_text("{}")
+    monkeypatch.setenv("TRENDLAKE_STATE", str(tmp_path))
     monkeypatch.setenv("TRENDLAKE_JARS", str(tmp_path))
     command = [sys.executable, "-m", "trendlake.jobs.main", "maintain", "--project-dir", str(ROOT)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

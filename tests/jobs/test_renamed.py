@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.bare_lake import bare_lake
 from tests.support.one_session import commands, typed
 from tests.support.own_source import output_of
 from tests.support.shop import DAILY, FILE, FIRST, LAST, NAME, Shop, opened_shop, trades
@@ -94,7 +95,7 @@ def test_the_form_is_the_same_and_commits_say_whose_they_are(shop: Shop, spark: 
     assert len(set(table.to_pyarrow_table()["plan_hash"].to_pylist())) == 1
     notes = [
         commit.note
-        for commit in known_commits(spark, str(shop.folder / ".trendlake" / "warehouse" / "results" / NAME))
+        for commit in known_commits(bare_lake(spark), str(shop.folder / ".trendlake" / "warehouse" / "results" / NAME))
         if "number" in commit.note
     ]
     assert [note.get("pattern") for note in notes] == ["sinking", None]

@@ -15,6 +15,7 @@ from tests.support.own_source import FALLING, output_of, start
 from trendlake.jobs.actions import ingest
 from trendlake.jobs.terminal import workspace
 from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.lake.lake import Lake
 
 pytestmark = pytest.mark.spark
 
@@ -37,8 +38,8 @@ def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """`falling` and `rising` of one source, in the batch `b`, and `busy`, which reads the results of `falling`."""
 
     @contextmanager
-    def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
-        yield spark
+    def shared(place: Place, _app: str, **_options: bool) -> Iterator[Lake]:
+        yield Lake.of(spark, place.warehouse)
 
     for module in (workspace, ingest):
         monkeypatch.setattr(module, "session", shared)

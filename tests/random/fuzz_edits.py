@@ -39,7 +39,7 @@ from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.errors import ResultsTypeError, StepOrderError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.warehouse import exists
+from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results.ledger import Ledger, read_ledger
@@ -203,11 +203,11 @@ class Warehouse:
         assert others == []
 
     def _ledger(self, run: Run) -> Ledger:
-        return read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
+        return read_ledger(run.lake, run.name, run.plan, run.contract.name)
 
     def _rows(self, run: Run) -> list[dict[str, Any]]:
         path = run.warehouse.results(run.name)
-        return DeltaTable(path).to_pyarrow_table().to_pylist() if exists(run.spark, path) else []
+        return DeltaTable(path).to_pyarrow_table().to_pylist() if exists(run.lake, path) else []
 
     def _look(self, run_id: str) -> None:
         run = self._run((EDGES[0], EDGES[-1]), "here", run_id)
@@ -237,7 +237,7 @@ class Warehouse:
         there = in_order([{name: row.get(name) for name in names} for row in published], run)
         assert there == in_order(expected, run), "rows of published windows"
         if set(names) <= set(rows[0]):
-            stale = read_rows(run.spark, run.warehouse.results(run.name), plan, Selection()).stale
+            stale = read_rows(run.lake, run.warehouse.results(run.name), plan, Selection()).stale
             in_form = [row for row in rows if row["plan_hash"] in known]
             assert stale >= len(rows) - len(in_form), "rows of another form, as `show` counts them"
 

@@ -1,4 +1,5 @@
-"""The rooms of pipelines keep to one seam between this process and Spark (docs/adr/0057-a-road-is-a-value.md)."""
+"""The rooms of pipelines keep to one seam between this process and Spark (docs/adr/0057-a-road-is-a-value.md), and are
+given a lake, not a session (docs/adr/0058-functions-take-a-lake.md)."""
 
 from __future__ import annotations
 
@@ -83,3 +84,35 @@ def test_limits_are_in_one_file() -> None:
     """No module but `lake/limits.py` and the profile compares a count of rows or bytes with a number of its own."""
     large = re.compile(r"(?:num_rows|row_count|\brows|nbytes)\s*(?:<=|>=|<|>)\s*(?:\d{3,}|\d[\d_]{4,}|1 << \d+)")
     assert [str(path.relative_to(ROOT)) for path in PIPELINES if large.search(Path(path).read_text())] == []
+
+
+COMPUTES = {"execute", "spark"}
+"""The rooms of pipelines that are given a session: by then Spark has started."""
+
+
+def annotations(node: ast.AST) -> list[ast.expr | None]:
+    """The types of a function's parameters, or of what a class or a module holds."""
+    if isinstance(node, ast.FunctionDef):
+        return [item.annotation for item in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return [node.annotation] if isinstance(node, ast.AnnAssign) else []
+
+
+def test_only_what_computes_is_given_a_session() -> None:
+    """All others are given a `Lake` or a `Table`. The exceptions are the two that make a lake."""
+    files = [path for path in PIPELINES if path.relative_to(ROOT / "pipelines").parts[0] not in COMPUTES]
+    taking = [
+        f"{path.relative_to(ROOT)}: {node.name if isinstance(node, ast.FunctionDef) else ast.unparse(node)}"
+        for path in (*files, *sorted((ROOT / "jobs").rglob("*.py")))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if any(kind is not None and "SparkSession" in ast.unparse(kind) for kind in annotations(node))
+    ]
+    assert len(files) > 150
+    own = ("__init__", "of", "self._session: SparkSession | None = None")  # how a lake comes to its session
+    assert sorted(taking) == sorted(f"pipelines/lake/lake.py: {name}" for name in own)
+
+
+def test_nothing_stands_for_a_session() -> None:
+    for path in (*PIPELINES, *sorted((ROOT / "jobs").rglob("*.py"))):
+        text = path.read_text()
+        assert not re.search(r"\bcast\(\W*SparkSession", text), path
+        assert path.stem == "lake" or "newSession" not in text, path

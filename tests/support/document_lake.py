@@ -18,7 +18,8 @@ from tests.support.empty_tables import empty_tables
 from tests.support.xml_documents import documents_table
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.ingest.deliver import create_source, ingest
-from trendlake.pipelines.lake.warehouse import Warehouse, exists
+from trendlake.pipelines.lake.lake import Lake, exists
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.runs.run import Run, prepare
@@ -78,6 +79,10 @@ class DocumentLake:
     def warehouse(self) -> Warehouse:
         return Warehouse(PROFILE.warehouse_of(self.project))
 
+    @property
+    def lake(self) -> Lake:
+        return Lake.of(self.spark, self.warehouse)
+
     def contract(self, name: str) -> Contract:
         """Of the source, which is made where it is not there."""
         path = self.project.contracts / f"{name}.yaml"
@@ -85,8 +90,8 @@ class DocumentLake:
             path.write_text(CONTRACT.format(name=name))
         contract = load_contract(path)
         empty_tables(self.spark, self.warehouse, contract)
-        if not exists(self.spark, self.warehouse.source(name)):
-            create_source(self.spark, self.warehouse.source(name), contract)
+        if not exists(self.lake, self.warehouse.source(name)):
+            create_source(self.lake, self.warehouse.source(name), contract)
         return contract
 
     def append(self, name: str, documents: Iterable[Mapping[str, Any]]) -> None:
@@ -106,7 +111,7 @@ class DocumentLake:
     def deliver(self, name: str, documents: Iterable[Mapping[str, Any]], feed: str) -> None:
         """By ingestion: a known id replaces the document."""
         table: pa.Table = documents_table(list(documents))
-        ingest(self.spark, self.warehouse, self.contract(name), [table], feed=feed, run_id=f"ingest {feed}")
+        ingest(self.lake, self.contract(name), [table], feed=feed, run_id=f"ingest {feed}")
 
     def delete(self, name: str, ids: Iterable[str]) -> None:
         gone = set(ids)
@@ -121,7 +126,15 @@ class DocumentLake:
         return path
 
     def run(self, pattern: str, start_us: int, end_us: int, run_id: str) -> Run:
-        return prepare(self.spark, self.project, PROFILE, pattern, run_id, start_us, end_us)
+        return prepare(
+            Lake.of(self.spark, Warehouse.of(PROFILE, self.project)),
+            self.project,
+            PROFILE,
+            pattern,
+            run_id,
+            start_us,
+            end_us,
+        )
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """The published rows with their `plan_hash`."""

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.ingest.deliver import create_source
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.runs.record import create_runs
 
@@ -24,8 +26,8 @@ def empty_tables(spark: SparkSession, warehouse: Warehouse, contract: Contract) 
     columns = "-".join(f"{item.name} {item.type} {item.description}" for item in contract.columns)
     name = f"source_{hash((contract.event_time, columns)):x}"
     source = warehouse.source(contract.name)
-    copied(spark, source, name, lambda: create_source(spark, source, contract))
-    copied(spark, warehouse.runs, "runs", lambda: create_runs(spark, warehouse))
+    copied(spark, source, name, lambda: create_source(bare_lake(spark), source, contract))
+    copied(spark, warehouse.runs, "runs", lambda: create_runs(Lake.of(spark, warehouse)))
 
 
 def copied(spark: SparkSession, place: str, name: str, make: Callable[[], None]) -> None:

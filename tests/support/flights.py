@@ -17,6 +17,7 @@ from trendlake.jobs.terminal.times import micros_of
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.flights import SCHEMA
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
@@ -67,7 +68,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Lake:
+class Flights:
     """A warehouse of one test."""
 
     spark: SparkSession
@@ -79,13 +80,17 @@ class Lake:
         return Warehouse.of(self.profile, self.project)
 
     @property
+    def lake(self) -> Lake:
+        return Lake.of(self.spark, self.warehouse)
+
+    @property
     def contract(self) -> Contract:
         return load_contract(self.project.contract_path("flights"))
 
     def deliver(self, rows: Iterable[Mapping[str, Any]], feed: str = "test") -> Record:
         """Rows as one delivery, by the pipeline's own ingestion."""
         empty_tables(self.spark, self.warehouse, self.contract)
-        return ingest(self.spark, self.warehouse, self.contract, [table(rows)], feed=feed, run_id=f"ingest {feed}")
+        return ingest(self.lake, self.contract, [table(rows)], feed=feed, run_id=f"ingest {feed}")
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Rows as other programs may leave them, or an older version of `ingest`: keys may be repeated."""
@@ -108,7 +113,15 @@ class Lake:
         if limit is not None:
             profile = replace_limits(profile, limit)
         start, end = micros_of(since, "--from"), micros_of(until, "--to")
-        return prepare(self.spark, self.project, profile, str(pattern), run_id, start, end)
+        return prepare(
+            Lake.of(self.spark, Warehouse.of(profile, self.project)),
+            self.project,
+            profile,
+            str(pattern),
+            run_id,
+            start,
+            end,
+        )
 
     def results(self, run: Run) -> DataFrame:
         return self.spark.read.format("delta").load(self.warehouse.results(run.name))

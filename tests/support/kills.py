@@ -28,7 +28,7 @@ from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_changes import change
 from tests.support.signals import Signals
 from tests.support.victim import Order
-from trendlake.pipelines.lake.warehouse import read_at
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.record import find
 from trendlake.pipelines.runs.run import Run
@@ -221,7 +221,7 @@ class Hunt:
         return self.bad[version]
 
     def _broken(self, version: int) -> Counter[tuple[Any, ...]]:
-        source = read_at(self.lake.spark, self.lake.source, version)
+        source = read_at(self.lake.lake, self.lake.source, version)
         bad = q.bad_rows(q.annotate(source, self.run.contract.rules), "", 0)
         return Counter(tuple(row.values()) for row in bad.select(*self.lake.contract_columns).toArrow().to_pylist())
 
@@ -248,7 +248,7 @@ class Hunt:
         """The rest of the steps, here: as Airflow does again the one that was killed, and then the others."""
         run = renamed(self.run, run_id)
         for step in steps:
-            if find(run.spark, run.warehouse, run.name, run_id, cast(Stage, step)) is None:
+            if find(run.lake, run.name, run_id, cast(Stage, step)) is None:
                 (revise if step == "revise" else STEPS[step])(run)
         self.done()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.flights import Lake
+from tests.support.flights import Flights
 from tests.support.reading import stored
 from trendlake.pipelines.report.build import build_report, read_facts
 from trendlake.pipelines.report.facts import ReportFacts
@@ -65,7 +65,7 @@ within: 12 hours
 """Its attributes have names that are other things in the tables of other kinds."""
 
 
-def pattern_file(lake: Lake, text: str) -> str:
+def pattern_file(lake: Flights, text: str) -> str:
     """The pattern as a file of the test's own; its path."""
     name = text.split("\n")[0].removeprefix("name: ")
     path = Path(lake.project.state) / "patterns" / f"{name}.yaml"
@@ -74,16 +74,16 @@ def pattern_file(lake: Lake, text: str) -> str:
     return str(path)
 
 
-def published(lake: Lake, run: Run) -> list[dict[str, Any]]:
+def published(lake: Flights, run: Run) -> list[dict[str, Any]]:
     """The result columns of the published rows, in some order that stays."""
     table = stored(lake.warehouse.results(run.name), run.plan.result_schema.names)
     return sorted(table.to_pylist(), key=str)
 
 
-def facts_of(lake: Lake, run: Run, folder: Path) -> ReportFacts:
+def facts_of(lake: Flights, run: Run, folder: Path) -> ReportFacts:
     """What the report of a run knows; its page is written too."""
     path = Path(lake.project.state) / "patterns" / f"{run.name}.yaml"
-    paths = build_report(lake.spark, lake.warehouse, path, run.run_id, folder, run.plan)
+    paths = build_report(lake.lake, path, run.run_id, folder, run.plan)
     assert "<h2" in paths.html.read_text()
     assert paths.png.stat().st_size > 1000
-    return read_facts(lake.spark, lake.warehouse, path, run.run_id, run.plan)
+    return read_facts(lake.lake, path, run.run_id, run.plan)

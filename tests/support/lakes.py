@@ -15,39 +15,39 @@ from tests.conftest import ROOT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.support.flights import Lake
+    from tests.support.flights import Flights
     from trendlake.pipelines.project.paths import Project
 
 
 @pytest.fixture
-def lake(spark: SparkSession, project: Project) -> Lake:
-    from tests.support.flights import Lake
+def lake(spark: SparkSession, project: Project) -> Flights:
+    from tests.support.flights import Flights
     from trendlake.pipelines.project.profile import Profile
 
-    return Lake(spark, project, Profile(master="local[2]"))
+    return Flights(spark, project, Profile(master="local[2]"))
 
 
 @pytest.fixture(scope="module")
-def shared_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    from tests.support.flights import Lake
+def shared_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Flights:
+    from tests.support.flights import Flights
     from trendlake.pipelines.project.paths import find_project
     from trendlake.pipelines.project.profile import Profile
 
     project = replace(find_project(ROOT), state=tmp_path_factory.mktemp("lake") / "state")
-    return Lake(spark, project, Profile(master="local[2]"))
+    return Flights(spark, project, Profile(master="local[2]"))
 
 
 @pytest.fixture(scope="session")
-def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Flights:
     """Day 1 as run `one`; day 2, with a row that breaks the contract, as `two`; day 2 again as `late`, after a flight
     that came late. Lineage goes to a file."""
-    from tests.support.flights import Lake, all_steps, flight, renamed, snowball
+    from tests.support.flights import Flights, all_steps, flight, renamed, snowball
     from tests.support.lineage_events import LINEAGE
     from trendlake.pipelines.project.paths import find_project
     from trendlake.pipelines.project.profile import Profile
 
     project = replace(find_project(ROOT), state=tmp_path_factory.mktemp("report"))
-    lake = Lake(spark, project, Profile(master="local[2]", lineage=LINEAGE))
+    lake = Flights(spark, project, Profile(master="local[2]", lineage=LINEAGE))
     broken = flight(500, "2013-03-02T12:00:00", carrier="<b>&", tailnum="N9XX")
     lake.deliver([*snowball(1, 5), *snowball(2, 3), *snowball(2, 12, "EV"), *snowball(2, 6, "B6"), broken])
     all_steps(lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "one"))

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from trendlake.jobs.main import app
 from trendlake.jobs.terminal.workspace import Place
+from trendlake.pipelines.lake.lake import Lake
 
 ACTIONS = (
     "backfill",
@@ -40,8 +41,8 @@ def share_session(patch: pytest.MonkeyPatch, spark: SparkSession) -> None:
     """Until the end of `patch` no command starts Spark, or ends it."""
 
     @contextmanager
-    def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
-        yield spark
+    def shared(place: Place, _app: str, **_options: bool) -> Iterator[Lake]:
+        yield Lake.of(spark, place.warehouse)
 
     names = "trendlake.jobs.terminal.workspace", *(f"trendlake.jobs.actions.{name}" for name in ACTIONS)
     modules = [import_module(name) for name in names]  # all before the first is patched, which others import from

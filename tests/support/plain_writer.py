@@ -12,10 +12,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.lake.here import write
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.lake.road import either
-from trendlake.pipelines.lake.warehouse import latest_version, with_retries
+from trendlake.pipelines.lake.warehouse import with_retries
 
 Row = dict[str, Any]
 APPLICATION = "tests"
@@ -27,12 +29,12 @@ def append(spark: SparkSession, path: str, rows: pa.Table) -> int:
     another form Spark adds them."""
 
     def attempt() -> int:
-        table = table_here(spark, path)
+        table = table_here(bare_lake(spark), path)
         return write.append(table, write.shaped(rows, table.none().schema), None, _line(table.version)).version
 
     def by_spark() -> int:
         spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append").save(path)
-        return latest_version(spark, path)
+        return latest_version(bare_lake(spark), path)
 
     return either(lambda: with_retries(attempt, "adding rows of a test"), by_spark)
 
@@ -45,7 +47,7 @@ def change(spark: SparkSession, path: str, new: Callable[[Row], Row | None], mor
 
 
 def _changed(spark: SparkSession, path: str, new: Callable[[Row], Row | None], more: Sequence[Row]) -> int:
-    table = table_here(spark, path)
+    table = table_here(bare_lake(spark), path)
     schema = table.none().schema
     rows = table.every(schema.names, 1 << 20).to_pylist()
     pairs = [(row, then) for row in rows if (then := new(row)) is not row]

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signals import Signals
-from trendlake.pipelines.lake.warehouse import latest_version, read_at
+from trendlake.pipelines.lake.lake import latest_version, read_at
 from trendlake.pipelines.results.provenance import identity
 from trendlake.pipelines.results.reuse import row_hashes
 from trendlake.pipelines.runs.run import Run
@@ -34,7 +34,7 @@ def replayed(lake: Signals, run: Run) -> None:
     """Every change of the results since there were none, one after another: as delta-rs reads them, which plans no job
     for each version. Spark has the same rows in the end, and no version has two rows of one key in one form."""
     path = lake.warehouse.results(run.name)
-    newest = latest_version(lake.spark, path)
+    newest = latest_version(lake.lake, path)
     feed = pa.table(DeltaTable(path).load_cdf(starting_version=0))
     names = [name for name in feed.column_names if not name.startswith("_c")]
     changes: dict[int, list[dict[str, Any]]] = defaultdict(list)
@@ -52,7 +52,7 @@ def replayed(lake: Signals, run: Run) -> None:
                 keys[text(row, identity(run.plan))] += change
         assert set(keys.values()) <= {0, 1}
         assert min(table.values(), default=0) >= 0
-    there = read_at(lake.spark, path, newest).select(*map(column, names)).toArrow().to_pylist()
+    there = read_at(lake.lake, path, newest).select(*map(column, names)).toArrow().to_pylist()
     assert +table == Counter(text(row, names) for row in there)
 
 

@@ -16,7 +16,7 @@ from tests.support.signal_rules import keeping, without_repeats
 from tests.support.signals import CONTRACT
 from trendlake.cep_core import run_plan
 from trendlake.cep_core.events.windows import BEGINNING
-from trendlake.pipelines.lake.warehouse import read_at
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.consistency import limit_of, watermark_of
 from trendlake.pipelines.runs.run import Run
@@ -42,7 +42,7 @@ def _good(run: Run, version: int) -> tuple[pa.Table, int]:
     written = run.project.contract_path(run.contract.name).read_text()
     contract_texts = (CONTRACT, contract_of_documents(CONTRACT))
     if HIGHEST.sub("", written) not in [HIGHEST.sub("", text) for text in contract_texts]:
-        source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
+        source = read_at(run.lake, run.warehouse.source(run.contract.name), version)
         good = q.good_rows(q.annotate(source, run.contract.rules)).select(*run.plan.columns)
         return good.toArrow(), watermark_of(run, version) if run.plan.waits else 0
     (most,) = {rule.high for rule in run.contract.rules if rule.columns == ("price",)}
@@ -68,7 +68,7 @@ def _stored(run: Run, version: int) -> pa.Table:
     try:
         return DeltaTable(path, version=version).to_pyarrow_table()
     except DeltaProtocolError:
-        return read_at(run.spark, path, version).toArrow()
+        return read_at(run.lake, path, version).toArrow()
 
 
 def in_order(rows: list[dict[str, Any]], run: Run) -> list[dict[str, Any]]:

@@ -24,7 +24,8 @@ from tests.support.signal_patterns import HEAD
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.ingest.deliver import create_source
 from trendlake.pipelines.lake.commits import read_log_anew
-from trendlake.pipelines.lake.warehouse import Warehouse, latest_version
+from trendlake.pipelines.lake.lake import Lake, latest_version
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.runs.run import Run, prepare
@@ -103,6 +104,10 @@ class Signals:
         return Warehouse(IN_DRIVER.warehouse_of(self.project))
 
     @property
+    def lake(self) -> Lake:
+        return Lake.of(self.spark, self.warehouse)
+
+    @property
     def source(self) -> str:
         return self.warehouse.source("signals")
 
@@ -121,7 +126,14 @@ class Signals:
 
     def run(self, first_day: float, last_day: float, run_id: str) -> Run:
         bounds = (round(START_US + day * DAY_US) for day in (first_day, last_day))
-        return prepare(self.spark, self.project, self.profile, self.pattern, run_id, *bounds)
+        return prepare(
+            Lake.of(self.spark, Warehouse.of(self.profile, self.project)),
+            self.project,
+            self.profile,
+            self.pattern,
+            run_id,
+            *bounds,
+        )
 
     def edit(self, text: str) -> None:
         """The pattern's file from now on."""
@@ -168,8 +180,8 @@ class Signals:
     def recreate(self, deliveries: list[list[dict[str, Any]]]) -> None:
         """Drop the table of the source and make it again, with a version for each delivery."""
         shutil.rmtree(self.source)
-        read_log_anew(self.spark, self.source)
-        create_source(self.spark, self.source, self.contract)
+        read_log_anew(self.lake, self.source)
+        create_source(self.lake, self.source, self.contract)
         for rows in deliveries:
             self.insert(rows)
 
@@ -178,7 +190,7 @@ class Signals:
         self.spark.sql(statement.replace("signals", f"delta.`{self.source}`", 1))
 
     def version(self) -> int:
-        return latest_version(self.spark, self.source)
+        return latest_version(self.lake, self.source)
 
 
 def signals(

@@ -34,6 +34,8 @@ from trendlake.pipelines.ingest.replay import read_repaired, replay
 from trendlake.pipelines.lake import create, limits
 from trendlake.pipelines.lake.here import write
 from trendlake.pipelines.lake.here.read import TableHere
+from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.results import computation
@@ -212,7 +214,15 @@ def main(folder: Path, master: str) -> None:
         order = order_of(line)
         boundaries.begin(order)
         runs = [
-            prepare(spark, project, profile, pattern, order.run_id, order.start_us, order.end_us)
+            prepare(
+                Lake.of(spark, Warehouse.of(profile, project)),
+                project,
+                profile,
+                pattern,
+                order.run_id,
+                order.start_us,
+                order.end_us,
+            )
             for pattern in order.pattern.split(os.pathsep)
         ]
         with holding(order.held, order.by_spark):
@@ -226,15 +236,15 @@ def do(step: str, runs: list[Run], order: Order) -> None:
     run = runs[0]
     if step in BATCH:
         members = [Member(run.name, run) for run in runs]
-        list(run_batch(run.spark, members))
+        list(run_batch(run.lake, members))
         raise_first(member.error for member in members)
     elif step in REVISE_BATCH:
         raise_first(attempt.error for attempt in revise_together(runs))
     elif step == "replay":
-        replay(run.spark, run.warehouse, run.contract, read_repaired(Path(str(order.file)), run.contract), run.run_id)
+        replay(run.lake, run.contract, read_repaired(Path(str(order.file)), run.contract), run.run_id)
     elif step == "ingest":
         file = Path(str(order.file))
-        ingest(run.spark, run.warehouse, run.contract, deliveries_of(file), feed=file.stem, run_id=run.run_id)
+        ingest(run.lake, run.contract, deliveries_of(file), feed=file.stem, run_id=run.run_id)
     else:
         (revise if step == "revise" else STEPS[step])(run)
 

@@ -23,6 +23,7 @@ from trendlake.pipelines.execute.distribute import choose, distribute
 from trendlake.pipelines.execute.shard_plan import Cut
 from trendlake.pipelines.execute.worker import Batches, Work, answers_of, cause_of
 from trendlake.pipelines.lake.here.parquet_scan import Files
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
@@ -77,7 +78,7 @@ def run_of(
     profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest, driver_rows=1)})
     start, end = plan.windows.end(first) - 1, plan.windows.end(last)
     warehouse = Warehouse(profile.warehouse_of(project))
-    return Run(spark, project, profile, warehouse, pattern, contract, plan, f"run {contract.name}", start, end)
+    return Run(Lake.of(spark, warehouse), project, profile, pattern, contract, plan, f"run {contract.name}", start, end)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
 from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.events.arrays import arrow
@@ -25,6 +24,7 @@ from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here import row_groups
 from trendlake.pipelines.lake.here.read import TableHere, table_here
 from trendlake.pipelines.lake.here.write import Changes, Line, append, change, shaped
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import refuse, refuse_more
 from trendlake.pipelines.rules.keep import columns_of, keep
 from trendlake.pipelines.rules.unique import exact_codes
@@ -34,7 +34,7 @@ from trendlake.pipelines.rules.unique import exact_codes
 class Target:
     """The table at `path`, as it is in `version`; `token`: the commit's note."""
 
-    spark: SparkSession
+    lake: Lake
     token: str
     path: str
     version: int
@@ -44,7 +44,7 @@ class Target:
         """Raises NotHereError where this process may not write it, or would rewrite (`anew`) files
         of documents: a revision reads them a tenth slower than those that Spark writes (ADR 37)."""
         refuse({"files of documents": anew and self.contract.documents is not None})
-        return table_here(self.spark, self.path, self.version)
+        return table_here(self.lake, self.path, self.version)
 
     @property
     def line(self) -> Line:
@@ -102,9 +102,9 @@ def delete_where_here(target: Target, rule: Rule) -> int:
     return int(gone.num_rows)
 
 
-def count_where_here(spark: SparkSession, path: str, version: int, rule: Rule, contract: Contract) -> int:
+def count_where_here(lake: Lake, path: str, version: int, rule: Rule, contract: Contract) -> int:
     """How many rows of a version of a source's table keep a rule of single rows. Raises NotHereError."""
-    table = table_here(spark, path, version)
+    table = table_here(lake, path, version)
     if contract.documents is not None:
         table.refuse_large()
     names = [*columns_of([rule]), contract.event_time]  # a condition may name no column

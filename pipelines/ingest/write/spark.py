@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.events.arrays import repeated
@@ -16,6 +16,7 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.ingest.compare import Compared
 from trendlake.pipelines.ingest.typed_rows import typed
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.spark.frames import frame_of
 from trendlake.pipelines.spark.identifiers import quoted
 
@@ -23,12 +24,12 @@ REPLACES = "__trendlake_replaces"
 """Column of what is merged: whether the row replaces the row of its key, or is new."""
 
 
-def append_by_spark(session: SparkSession, path: str, frame: DataFrame, **options: Any) -> None:
+def append_by_spark(lake: Lake, path: str, frame: DataFrame, **options: Any) -> None:
     frame.coalesce(1).write.format("delta").mode("append").options(**options).save(path)
 
 
 def write_by_spark(
-    session: SparkSession, path: str, comparison: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
+    lake: Lake, path: str, comparison: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
 ) -> None:
     """New rows and corrections in one commit. `table`: the stored rows of the keys, whose times limit the search for
     them.
@@ -37,11 +38,11 @@ def write_by_spark(
     rows stay in their order. Otherwise Delta shuffles the files' rows by the key, and a query for some hours has to
     read all files."""
     if not comparison.corrections.num_rows:
-        append_by_spark(session, path, typed(frame_of(session, comparison.new), contract))
+        append_by_spark(lake, path, typed(frame_of(lake.spark, comparison.new), contract))
         return
     parts = [(comparison.new, False), (comparison.corrections, True)]
     rows = pa.concat_tables([part.append_column(REPLACES, repeated(flag, part.num_rows)) for part, flag in parts])
-    merged = frame_of(session, rows)
+    merged = frame_of(lake.spark, rows)
     values: dict[str, str | Column] = {quoted(name): _side("s", name) for name in comparison.new.column_names}
     same = [_side("t", name).eqNullSafe(_side("s", name)) for name in comparison.new.column_names]
     on = [sf.col(f"s.{REPLACES}"), *(_side("t", name).eqNullSafe(_side("s", name)) for name in key)]
@@ -52,7 +53,7 @@ def write_by_spark(
     rows_of_source = (
         sf.broadcast(merged) if rows.nbytes <= limits.DOCUMENT_BYTES and not comparison.new.num_rows else merged
     )
-    merge = DeltaTable.forPath(session, path).alias("t").merge(rows_of_source.alias("s"), _all(on))
+    merge = DeltaTable.forPath(lake.spark, path).alias("t").merge(rows_of_source.alias("s"), _all(on))
     merge = merge.whenMatchedUpdate(condition=~_all(same), set=values)
     if comparison.new.num_rows:
         merge = merge.whenNotMatchedInsert(values=values)

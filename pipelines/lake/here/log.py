@@ -17,23 +17,22 @@ from threading import Lock
 from typing import Any
 
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
 
 from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commit import Commit, commit_of
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.log_cache import COMMIT, TABLES, Stamp, cache_by_commit, newest_commit, stamp
 from trendlake.pipelines.lake.road import refuse, refuse_more
-from trendlake.pipelines.lake.warehouse import on_disk
 
 Action = dict[str, Any]
 PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
 """Of other paths some of delta-rs's answers are wrong."""
 
 
-def folder_on_disk(spark: SparkSession, path: str) -> Path:
+def folder_on_disk(lake: Lake, path: str) -> Path:
     """The folder of the table at `path`. Raises NotHereError unless there is one, on this machine's disk."""
-    folder = on_disk(spark, path)
+    folder = lake.on_disk(path)
     there = folder is not None and PLAIN_PATH.fullmatch(str(folder)) and (folder / "_delta_log").is_dir()
     refuse({f"no table on disk at {path}": not there})
     return Path(folder or "")
@@ -146,9 +145,9 @@ def logged_versions(folder: Path) -> list[int]:
     return versions
 
 
-def transaction_in_log(spark: SparkSession, path: str, application: str, number: int, limit: int) -> bool:
+def transaction_in_log(lake: Lake, path: str, application: str, number: int, limit: int) -> bool:
     """Whether one of the `limit` newest commits is of the transaction `application`, with at least this number."""
-    folder = folder_on_disk(spark, path)
+    folder = folder_on_disk(lake, path)
     versions = logged_versions(folder)
     transactions = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
     return any(item["appId"] == application and item["version"] >= number for item in transactions)

@@ -12,12 +12,12 @@ from typing import Any
 from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyarrow.parquet import read_metadata
-from pyspark.sql import SparkSession
 
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.log import logged_versions, newest_view
 from trendlake.pipelines.lake.here.read import TableHere, table_here
 from trendlake.pipelines.lake.here.write import HOOKS, compacting_alone, refuse_full_disk, rows_of_group, writer
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import refuse, refuse_more
 from trendlake.pipelines.lake.warehouse import KEPT, OvertakenError, with_retries
 
@@ -38,22 +38,22 @@ class Kept:
     bytes_after: int
 
 
-def maintain_here(spark: SparkSession, name: str, path: str) -> Kept:
+def maintain_here(lake: Lake, name: str, path: str) -> Kept:
     """Maintains the table called `name`. Raises NotHereError where that is left to Spark, which may do it once more
     from the beginning; BusyTableError, and as `refuse_full_disk`."""
-    folder = _writable(spark, path).folder
+    folder = _writable(lake, path).folder
     with_retries(lambda: _changed(folder, _keep), f"keeping {name}")
-    removed, added, grown = with_retries(lambda: _compacted(spark, path), f"optimizing {name}")
+    removed, added, grown = with_retries(lambda: _compacted(lake, path), f"optimizing {name}")
     for file in with_retries(lambda: _changed(folder, _vacuum), f"vacuuming {name}"):
         (folder / file).with_name(f".{Path(file).name}.crc").unlink(missing_ok=True)  # Hadoop's checksum
     _clean_log(folder)
-    table = table_here(spark, path)
+    table = table_here(lake, path)
     files, size = len(table.files), sum(table.sizes.values())
     return Kept(name, files + removed - added, files, size - grown, size)
 
 
-def _writable(spark: SparkSession, path: str) -> TableHere:
-    table = table_here(spark, path)
+def _writable(lake: Lake, path: str) -> TableHere:
+    table = table_here(lake, path)
     refuse({"a table that asks more of who writes it": not table.writable})
     return table
 
@@ -74,13 +74,13 @@ def _keep(view: DeltaTable) -> None:
         view.alter.set_table_properties(KEPT, commit_properties=once, post_commithook_properties=HOOKS)
 
 
-def _compacted(spark: SparkSession, path: str) -> tuple[int, int, int]:
+def _compacted(lake: Lake, path: str) -> tuple[int, int, int]:
     """Puts the small files together, in their order. Returns how many files were removed and added, and by how many
     bytes the table has grown."""
-    folder = _writable(spark, path).folder
+    folder = _writable(lake, path).folder
     with compacting_alone(folder, wait=True) as alone:
         refuse({"a file system without locks": not alone})
-        table = _writable(spark, path)
+        table = _writable(lake, path)
         small = [name for name, size in table.sizes.items() if size < TARGET_BYTES]
         size = sum(table.sizes[name] for name in small)
         if len(small) < 2:

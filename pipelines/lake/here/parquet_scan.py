@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -24,6 +24,7 @@ from trendlake.cep_core.events.arrays import arrow, numbers, repeated, valid
 from trendlake.cep_core.events.names import same_name
 from trendlake.cep_core.plan import Reading
 from trendlake.pipelines.errors import OtherwiseWrittenError
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.spark.jvm import DELTA_LOG, java_class
 
 Batches = Iterator[pa.RecordBatch]
@@ -53,7 +54,7 @@ class Files:
     where that is `numbered`, or not at all where there is one kind only. `encoded`: texts that come as dictionaries;
     `constant`: a column that the files do not have, and the text that each row has in it."""
 
-    spark: SparkSession
+    lake: Lake
     paths: tuple[str, ...]
     columns: pa.Schema
     span: Span | None
@@ -70,7 +71,7 @@ class Files:
 
     def mapInArrow(self, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:  # noqa: N802
         """As a DataFrame's, of the batches that the workers read."""
-        cores = self.spark.sparkContext.defaultParallelism * PARTS_PER_CORE
+        cores = self.lake.spark.sparkContext.defaultParallelism * PARTS_PER_CORE
         shares = max(1, -(-cores // max(1, len(self.paths))))
         parts = [(path, share, shares) for path in self.paths for share in range(shares)]
         tasks = max(1, min(len(parts), max(cores, len(parts) // PARTS_A_TASK)))
@@ -80,13 +81,13 @@ class Files:
             mine = [task for batch in numbered for task in numbers(batch.column(0)).tolist()]
             return function(batch for task in mine for batch in read(parts[task::tasks]))
 
-        return self.spark.range(0, tasks, 1, tasks).mapInArrow(work, schema)
+        return self.lake.spark.range(0, tasks, 1, tasks).mapInArrow(work, schema)
 
 
 def paths_by_delta(frame: DataFrame, path: str, version: int) -> tuple[str, ...] | None:
     """The files that may hold rows of `frame`, which reads that version of the Delta table at `path` and asks for
     nothing but a span of time; None where they can't be read alone."""
-    if not _alone(frame.sparkSession, path, version):
+    if not _alone(frame, path, version):
         return None
     uris = [urlsplit(uri) for uri in frame.inputFiles()]
     if any(uri.scheme != "file" or uri.netloc for uri in uris):
@@ -95,7 +96,7 @@ def paths_by_delta(frame: DataFrame, path: str, version: int) -> tuple[str, ...]
 
 
 def plain_files(
-    spark: SparkSession, paths: tuple[str, ...], columns: StructType, reading: Reading, span: Span, kind: str | None
+    lake: Lake, paths: tuple[str, ...], columns: StructType, reading: Reading, span: Span, kind: str | None
 ) -> Files | None:
     """The files at `paths`, of a table of these `columns`, as `reading` needs them; None where they can't be read
     alone. `kind`: that of every event, where no column says it."""
@@ -109,7 +110,7 @@ def plain_files(
     texts = [field.name for field in stored if pa.types.is_string(field.type)]
     key = reading.unit_key
     return Files(
-        spark,
+        lake,
         paths,
         schema,
         span,
@@ -121,14 +122,15 @@ def plain_files(
     )
 
 
-def all_rows(spark: SparkSession, paths: tuple[str, ...], columns: StructType, names: Sequence[str]) -> Files | None:
+def all_rows(lake: Lake, paths: tuple[str, ...], columns: StructType, names: Sequence[str]) -> Files | None:
     """The columns `names` of all rows of the files at `paths`; None where they can't be read alone."""
     schema = _schema(columns, names)
-    return None if schema is None else Files(spark, paths, schema, None, "", None, False, (), None)
+    return None if schema is None else Files(lake, paths, schema, None, "", None, False, (), None)
 
 
-def _alone(spark: SparkSession, path: str, version: int) -> bool:
+def _alone(frame: DataFrame, path: str, version: int) -> bool:
     """Whether a file's rows, as they are, are rows of the table's version."""
+    spark = frame.sparkSession
     log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
     none = getattr(log, "getSnapshotAt$default$2")(), getattr(log, "getSnapshotAt$default$3")()
     snapshot = log.getSnapshotAt(version, *none, False)

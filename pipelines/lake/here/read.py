@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from trendlake.pipelines.errors import OtherwiseWrittenError
@@ -27,6 +26,7 @@ from trendlake.pipelines.lake.here.form import PLAIN_FILE, arrow_schema, has_fee
 from trendlake.pipelines.lake.here.log import Action, checksum, commit_actions, folder_on_disk, opened
 from trendlake.pipelines.lake.here.parquet_scan import BATCH_ROWS, plain_batches
 from trendlake.pipelines.lake.here.row_groups import all_groups, at_most, shares_of
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.log_cache import cache_by_commit
 from trendlake.pipelines.lake.road import refuse, refuse_more
 
@@ -300,13 +300,13 @@ def _both_zeros(values: pa.Array) -> pa.Array:
     return pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
 
 
-def table_here(spark: SparkSession, path: str, version: int | None = None) -> TableHere:
+def table_here(lake: Lake, path: str, version: int | None = None) -> TableHere:
     """The table at `path` at a version, the newest where none is named.
 
     Raises NotHereError: it is not on this machine's disk, or there is none, or its files do not hold its rows
     as they are (partitions, deletion vectors, column mapping and the like).
     """
-    folder = folder_on_disk(spark, path)
+    folder = folder_on_disk(lake, path)
     table = _described(folder, version)
     refuse_more(len(table.files), limits.FILES, "files")
     return table

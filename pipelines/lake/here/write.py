@@ -34,7 +34,6 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
-from pyspark.sql import SparkSession
 
 from trendlake.cep_core.events.arrays import repeated
 from trendlake.cep_core.events.codes import group_codes
@@ -44,6 +43,7 @@ from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commit import EPOCH, Commit
 from trendlake.pipelines.lake.here.log import commit_actions, commit_in_log, commit_info, folder_on_disk, newest_view
 from trendlake.pipelines.lake.here.read import TableHere
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import refuse, refuse_more, tried
 from trendlake.pipelines.lake.warehouse import OvertakenError
 from trendlake.pipelines.storage_errors import storage_error
@@ -174,23 +174,23 @@ def put_together(table: TableHere, files: Sequence[str], rows: pa.Table, note: s
         return _commit(table, note, line, write)
 
 
-def append_any(spark: SparkSession, path: str, rows: pa.Table) -> int:
+def append_any(lake: Lake, path: str, rows: pa.Table) -> int:
     """Appends `rows` to the table at `path`, whoever else does so too, in a commit of their own, columns that it lacks
     as well; its version. Raises as `refuse_full_disk`. Unless the error is that there is no such table, the commit may
     have been made."""
-    folder = folder_on_disk(spark, path)
+    folder = folder_on_disk(lake, path)
     refuse_full_disk(folder)
     with newest_view(folder) as table:
         write_deltalake(table, rows, mode="append", schema_mode="merge", post_commithook_properties=HOOKS)
         return int(table.version())
 
 
-def compact(spark: SparkSession, path: str) -> None:
+def compact(lake: Lake, path: str) -> None:
     """Makes one file of the small ones of the table at `path`: the rows stay what they are, and so do older versions.
     Where that cannot be done in this process, or another one is at it, they stay."""
 
     def here() -> None:
-        folder = folder_on_disk(spark, path)
+        folder = folder_on_disk(lake, path)
         with compacting_alone(folder, wait=False) as alone:
             if alone:
                 table = DeltaTable(folder)

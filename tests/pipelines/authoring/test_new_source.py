@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.support.flights import Lake, all_steps, answers
+from tests.support.flights import Flights, all_steps, answers
 from tests.support.own_source import FALLING, output_of, start
 from trendlake.jobs.actions.show import Shown, print_results
 from trendlake.jobs.terminal.workspace import Place
@@ -21,6 +21,7 @@ from trendlake.pipelines.contracts.time_formats import TimeFormat
 from trendlake.pipelines.errors import ContractErrors, SourceFileError
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.readers.files import feed_of, read_file
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Profile
 
@@ -314,7 +315,7 @@ def test_a_constant_type_that_cannot_be(started: Path, change: tuple[str, str], 
 @pytest.mark.spark
 def test_a_run_over_files(spark: SparkSession, started: Path) -> None:
     """CSV, then Parquet with one more trade; a file that is there already is passed over."""
-    lake = Lake(spark, find_project(started), Profile(master="local[2]"))
+    lake = Flights(spark, find_project(started), Profile(master="local[2]"))
     contract = trades(started)
     (started / "conf" / "patterns" / "falling.yaml").write_text(FALLING)
     first = started.parent / "trades.csv"
@@ -322,9 +323,7 @@ def test_a_run_over_files(spark: SparkSession, started: Path) -> None:
     one = {"id": ["t6"], "at": ["2026-01-05T09:00:05Z"], "company": ["B"], "price": [6.0]}
     pyarrow.parquet.write_table(pa.table(one), more)
     for file, new in ((first, 5), (more, 1), (first, 0)):
-        record = ingest(
-            spark, lake.warehouse, contract, [read_file(file, contract)], feed=feed_of(file), run_id=f"ingest {file}"
-        )
+        record = ingest(lake.lake, contract, [read_file(file, contract)], feed=feed_of(file), run_id=f"ingest {file}")
         assert (record.rows_inserted or 0) == new
     run = lake.run("falling", "2026-01-05", "2026-01-06", "r1")
     assert all_steps(run).rows_inserted == 2
@@ -340,25 +339,25 @@ def test_a_text_of_another_program_that_is_not_utf_8(
     spark: SparkSession, started: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In the table, where no file is refused: rows are grouped by its bytes, and shown; ids in lists too."""
-    lake = Lake(spark, find_project(started), Profile(master="local[2]"))
+    lake = Flights(spark, find_project(started), Profile(master="local[2]"))
     contract, file = trades(started), started.parent / "trades.csv"
     (started / "conf" / "patterns" / "falling.yaml").write_text(FALLING)
     (started / "conf" / "patterns" / "pairs.yaml").write_text(PAIRS)
-    ingest(spark, lake.warehouse, contract, [read_file(file, contract)], feed=feed_of(file), run_id="ingest")
+    ingest(lake.lake, contract, [read_file(file, contract)], feed=feed_of(file), run_id="ingest")
     latin = "CAST(X'4EE9' AS STRING)"
     changes = f"company = {latin}, id = concat(id, {latin})"
     spark.sql(f"UPDATE delta.`{lake.warehouse.source('trades')}` SET {changes} WHERE company = 'A'")
     for name, count in (("falling", 2), ("pairs", 6)):
         assert all_steps(lake.run(name, "2026-01-05", "2026-01-06", "r1")).rows_inserted == count
     place = Place(lake.project, lake.profile)
-    shown = print_results(place, spark, "falling", Shown(5), as_json=True)
+    shown = print_results(place, Lake.of(spark, place.warehouse), "falling", Shown(5), as_json=True)
     assert shown is not None
     assert [(row["company"], int(row["trends"])) for row in shown["rows"]] == [("N\ufffd", 8), ("B", 1)]
-    print_results(place, spark, "falling", Shown(5))
+    print_results(place, Lake.of(spark, place.warehouse), "falling", Shown(5))
     assert "N\ufffd" in capsys.readouterr().out
-    print_results(place, spark, "pairs", Shown(5, out=started / "pairs.csv"))
+    print_results(place, Lake.of(spark, place.warehouse), "pairs", Shown(5, out=started / "pairs.csv"))
     assert '["t1N\ufffd"]' in (started / "pairs.csv").read_text().replace('""', '"')
-    pairs = print_results(place, spark, "pairs", Shown(5), as_json=True)
+    pairs = print_results(place, Lake.of(spark, place.warehouse), "pairs", Shown(5), as_json=True)
     assert pairs is not None
     listed = {(*row["a"], *row["b"]) for row in pairs["rows"]}
     assert len(listed) == 5

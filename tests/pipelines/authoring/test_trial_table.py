@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as sf
 
-from tests.support.flights import Lake, all_steps, answers, flight, table
+from tests.support.bare_lake import bare_lake
+from tests.support.flights import Flights, all_steps, answers, flight, table
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.pipelines.authoring.trial import Sample, Sampled, sample
 from trendlake.pipelines.authoring.trial_table import HeldTable, TableBySpark, table_of_events
 from trendlake.pipelines.errors import SampleTooLargeError, SourceMissingError
 from trendlake.pipelines.ingest.deliver import typed
-from trendlake.pipelines.lake.warehouse import exists
+from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.uniqueness import BROKEN
 from trendlake.pipelines.rules.split import split
@@ -45,12 +46,12 @@ BAD = [
 
 
 @pytest.fixture(scope="module")
-def source(shared_lake: Lake) -> Lake:
+def source(shared_lake: Flights) -> Flights:
     shared_lake.append(GOOD + BAD)
     return shared_lake
 
 
-def tried(lake: Lake, most: int, interval: tuple[str, str] | None = None, within: str = "1 day") -> Sample:
+def tried(lake: Flights, most: int, interval: tuple[str, str] | None = None, within: str = "1 day") -> Sample:
     """What this process takes of the table, which is what Spark takes."""
     run = lake.run(lake.pattern(within=within), "2013-03-01", "2013-03-02", "try")
     asked = None if interval is None else (micros_of(interval[0], "--from"), micros_of(interval[1], "--to"))
@@ -74,10 +75,10 @@ def outcome(run: Run, table: Sampled, most: int, asked: tuple[int, int] | None) 
         return error
 
 
-def test_it_shows_what_a_run_publishes(source: Lake) -> None:
+def test_it_shows_what_a_run_publishes(source: Flights) -> None:
     """The same rows for the same windows; nothing but the run has written."""
     trial = tried(source, 1000, ("2013-03-01", "2013-03-07"))
-    assert not exists(source.spark, source.warehouse.results("test_pattern"))
+    assert not exists(bare_lake(source.spark), source.warehouse.results("test_pattern"))
     run = source.run(source.pattern(), "2013-03-01", "2013-03-07", "published")
     all_steps(run)
     mine = sorted(trial.rows.to_pylist(), key=lambda row: (row["carrier"], str(row["window_start"])))
@@ -90,7 +91,7 @@ def test_it_shows_what_a_run_publishes(source: Lake) -> None:
     assert trial.broken == Counter(row["rule"] for row in source.quarantined().collect())
 
 
-def test_the_newest_windows_are_whole(source: Lake) -> None:
+def test_the_newest_windows_are_whole(source: Flights) -> None:
     """As many days as hold no more events than asked for, and never a part of one."""
     days = {most: (len(trial.windows), trial.taken) for most in (102, 103) if (trial := tried(source, most))}
     # 54 rows of the sixth day, and the one without a time, which belongs to every range; 49 of the fifth
@@ -100,20 +101,20 @@ def test_the_newest_windows_are_whole(source: Lake) -> None:
     assert (len(whole.windows), whole.open, whole.taken) == (6, 1, len(GOOD) + len(BAD))
 
 
-def test_no_part_of_a_window(source: Lake) -> None:
+def test_no_part_of_a_window(source: Flights) -> None:
     with pytest.raises(SampleTooLargeError, match="the newest window alone holds 54 events, more than 53"):
         tried(source, 53)
     with pytest.raises(SampleTooLargeError, match="the windows of the interval hold"):
         tried(source, 20, ("2013-03-01", "2013-03-07"))
 
 
-def test_no_table(lake: Lake) -> None:
+def test_no_table(lake: Flights) -> None:
     run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "try")
     with pytest.raises(SourceMissingError, match="is not in the warehouse"):
         table_of_events(run)
 
 
-def test_the_split_without_spark_is_the_split(source: Lake) -> None:
+def test_the_split_without_spark_is_the_split(source: Flights) -> None:
     """Row by row: the same rows are set apart, for the same first rule."""
     contract, rows = source.contract, [*GOOD, *BAD, *BAD, flight(3, "2013-03-01T00:00:00", tailnum=None)]
     frame = typed(source.spark.createDataFrame(table(rows)), contract)

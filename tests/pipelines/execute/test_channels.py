@@ -23,6 +23,7 @@ from trendlake.pipelines.contracts.contract import Column, Contract
 from trendlake.pipelines.errors import ShardTooLargeError
 from trendlake.pipelines.execute.channel import Channel, Member, channels_of, joint, together
 from trendlake.pipelines.execute.shard_plan import Cut
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Limits, Profile
@@ -112,10 +113,9 @@ def runs_of(spark: SparkSession, project: Project, batch: Batch, limit: int) -> 
         held = [held for time in times if (held := plan.windows.holding(time))]  # between windows there may be events
         every = range(min(one[0] for one in held), max(one[-1] for one in held) + 1) if held else range(1)
         run = Run(
-            spark,
+            Lake.of(spark, Warehouse.of(profile, project)),
             project,
             profile,
-            Warehouse.of(profile, project),
             load_pattern({"name": f"p{number}", **PATTERN}),
             contract,
             plan,
@@ -131,7 +131,7 @@ def runs_of(spark: SparkSession, project: Project, batch: Batch, limit: int) -> 
 def staged(runs: dict[int, Run], batch: Batch) -> Outcomes:
     """As the step `compute` stages them: what can be read together is."""
     (run, *_) = runs.values()
-    table = frame_of(run.spark, batch.table)
+    table = frame_of(run.lake.spark, batch.table)
     outcomes: Outcomes = {}
     for group in together([Member(number, run.plan, run.windows) for number, run in runs.items()]):
         mine = {one.number: runs[one.number] for one in group}

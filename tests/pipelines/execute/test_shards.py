@@ -14,7 +14,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as sf
 
-from tests.support.flights import Lake, flight, replace_limits
+from tests.support.flights import Flights, flight, replace_limits
 from trendlake.cep_core import run_plan
 from trendlake.pipelines.errors import ShardTooLargeError
 from trendlake.pipelines.execute.distribute import ROWS, choose, counted, distribute, folder_here
@@ -51,7 +51,7 @@ def busy_day(events: int = 600) -> list[dict[str, object]]:
 
 
 @pytest.fixture(scope="module")
-def run(shared_lake: Lake) -> Run:
+def run(shared_lake: Flights) -> Run:
     """Windows of two hours every 20 minutes, over two busy days."""
     lake = shared_lake
     lake.deliver(busy_day())
@@ -76,7 +76,7 @@ def test_any_cut_gives_the_same_rows(run: Run) -> None:
     for size, partitions in ((len(run.windows), 1), (13, 3), (5, 7), (1, 4)):
         cut = Cut(run.windows, size, partitions)
         assert rows_of(computed(run, events, cut).toArrow()) == whole, cut
-        with folder_here(run.spark) as folder:
+        with folder_here(run.lake.spark) as folder:
             assert folder is not None
             assert rows_of(computed(run, events, cut, folder=folder).toArrow()) == whole, cut
             assert list(Path(folder).iterdir())
@@ -188,9 +188,9 @@ def test_spark_runs_the_iterator_form(run: Run) -> None:
         sizes = [batch.num_rows for batch in batches]
         yield pa.RecordBatch.from_pydict({"batches": [len(sizes)], "rows": [sum(sizes)]})
 
-    run.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+    run.lake.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     try:
         seen = events.mapInArrow(count, "batches bigint, rows bigint").collect()
     finally:
-        run.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "5000")
+        run.lake.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "5000")
     assert [tuple(row) for row in seen] == [(6, 600)]

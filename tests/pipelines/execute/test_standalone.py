@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
 from tests.support.cluster import standalone
-from tests.support.flights import Lake, all_steps, answers, flight
+from tests.support.flights import Flights, all_steps, answers, flight
 from trendlake.jobs.airflow.home import AirflowHome
 from trendlake.jobs.airflow.spark_settings import write_spark_settings
 from trendlake.pipelines.project.paths import Project
@@ -48,7 +48,7 @@ def test_a_cluster_finds_what_one_machine_finds(
 ) -> None:
     """The profile is conf/profiles/standalone.yaml, save for names and sizes; both workers compute; the rows are the
     same, and no trace of the cluster stays."""
-    local_lake = Lake(spark, project, Profile(warehouse=str(tmp_path / "here")))
+    local_lake = Flights(spark, project, Profile(warehouse=str(tmp_path / "here")))
     local_lake.deliver(
         flight(100 * day + 10 * plane + leg, f"2013-07-0{day}T{8 + leg:02}:00", tailnum=f"N{plane}0UA", carrier=carrier)
         for day in range(1, 8)

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.conftest import ROOT
-from tests.support.flights import Lake, all_steps, answers
+from tests.support.flights import Flights, all_steps, answers
 from trendlake.cep_core import run_plan
 from trendlake.jobs.main import app
 from trendlake.pipelines.contracts.contract import load_contract
@@ -23,20 +23,18 @@ from trendlake.pipelines.runs.stage import Record
 
 
 @pytest.mark.spark
-def test_an_example_over_its_stream(lake: Lake) -> None:
+def test_an_example_over_its_stream(lake: Flights) -> None:
     """No row breaks the contract, and what is published is what the engine says of the stream itself."""
     stream = Asked(STREAMS["linear_road"], 9_000, 30.0, 5, START_US)
     contract = load_contract(lake.project.contract_path("linear_road"))
-    record = ingest(
-        lake.spark, lake.warehouse, contract, deliveries(stream.table()), feed=stream.feed, run_id="generate"
-    )
+    record = ingest(lake.lake, contract, deliveries(stream.table()), feed=stream.feed, run_id="generate")
     assert record.rows_out == 9_000
-    assert feeds(lake.spark, lake.warehouse.source("linear_road")) == {stream.feed}
+    assert feeds(lake.lake, lake.warehouse.source("linear_road")) == {stream.feed}
     run = lake.run(
         ROOT / "examples" / "greta" / "jams_without_accident.yaml", "2026-01-05T09:03", "2026-01-05T09:07", "r1"
     )
     assert all_steps(run).rows_inserted
-    checked = find(lake.spark, lake.warehouse, run.name, "r1", "check_source")
+    checked = find(lake.lake, run.name, "r1", "check_source")
     assert checked is not None
     assert checked.rows_quarantined == 0
     expected = run_plan(run.plan, stream.table(), run.windows).to_pylist()
@@ -63,12 +61,12 @@ EXAMPLES = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_of_other_kinds(lake: Lake, name: str) -> None:
+def test_examples_of_other_kinds(lake: Flights, name: str) -> None:
     """What Spark computes of each, a shard for each window, is what the engine says of the stream itself."""
     events, examples = EXAMPLES[name]
     stream = Asked(STREAMS[name], events, STREAMS[name].rate, 5, START_US)
     contract = load_contract(lake.project.contract_path(name))
-    ingest(lake.spark, lake.warehouse, contract, deliveries(stream.table()), feed=stream.feed, run_id="generate")
+    ingest(lake.lake, contract, deliveries(stream.table()), feed=stream.feed, run_id="generate")
     for example in examples:
         run = lake.run(ROOT / "examples" / f"{example}.yaml", "2026-01-05", "2026-01-07", "r1")
         good = read_events(run, Record("r", None, "check_source", source_version=1))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.support.flights import Lake, all_steps, snowball
+from tests.support.flights import Flights, all_steps, snowball
 from tests.support.signals import START_US, signals
 from trendlake.cep_core import AnyPlan, EventSchema, compile_plan, load_pattern
 from trendlake.jobs.terminal.workspace import broken
@@ -18,7 +18,7 @@ from trendlake.pipelines.check import Check
 from trendlake.pipelines.errors import ChecksFailedError
 from trendlake.pipelines.history_checks.evaluate import Judged
 from trendlake.pipelines.history_checks.read import cells, group_outcomes, missing_of
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.report.read_run import read_run
 from trendlake.pipelines.report.verdict import verdict
 from trendlake.pipelines.runs.run import Run
@@ -36,7 +36,7 @@ expect:
 NAMES = ("snowballs_between_0.5_and_2_of_last_2", "rows_at_least_0.5_of_last_3", "none_vanish_of_last_2")
 
 
-def expecting(lake: Lake, since: int, until: int, run_id: str, expect: str = EXPECT) -> Run:
+def expecting(lake: Flights, since: int, until: int, run_id: str, expect: str = EXPECT) -> Run:
     """A run of days of March, of the pattern with `expect`."""
     path = Path(lake.pattern())
     path.write_text(path.read_text() + expect)
@@ -53,7 +53,7 @@ LEGS = {"UA": (3, 3, 3, 3), "AA": (2, 2, 2, 5), "B6": (3, 3, 3, 0)}
 FEW = "windows not judged: not all of the {} before are published in this form of the pattern"
 
 
-def four_days(lake: Lake) -> Run:
+def four_days(lake: Flights) -> Run:
     """Four days published in one run."""
     lake.deliver([row for who, days in LEGS.items() for day, n in enumerate(days, 1) for row in snowball(day, n, who)])
     run = expecting(lake, 1, 5, "first")
@@ -61,7 +61,7 @@ def four_days(lake: Lake) -> Run:
     return run
 
 
-def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Lake) -> None:
+def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Flights) -> None:
     """Which groups, in which windows, beside what; windows of the run are history for its later ones."""
     first = four_days(lake)
     fourth = "window_start 2013-03-04 00:00:00"
@@ -76,23 +76,23 @@ def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Lake) -> None:
     ]
     said = [line.split(":")[0] for line in broken(first.records["check_results"])]
     assert said == [NAMES[0], NAMES[2]]
-    page = read_run(lake.spark, lake.warehouse, first.name, "first")
+    page = read_run(lake.lake, first.name, "first")
     assert verdict(page, 0).reason == "2 checks of the results gave a warning."
 
     path = lake.warehouse.results(first.name)
-    before = latest_version(lake.spark, path)
+    before = latest_version(lake.lake, path)
     lake.deliver(snowball(5, 3), feed="fifth")
     stopped = expecting(lake, 5, 6, "stopped", EXPECT.replace("none_vanish, ", "none_vanish, on_break: fail, "))
     for step in ("check_source", "compute"):
         STEPS[step](stopped)
     with pytest.raises(ChecksFailedError, match=r"none_vanish_of_last_2 .1 of 2 .*carrier=AA, window_start 2013-03-05"):
         STEPS["check_results"](stopped)
-    assert latest_version(lake.spark, path) == before
-    assert "none_vanish_of_last_2" in verdict(read_run(lake.spark, lake.warehouse, first.name, "stopped"), 0).reason
+    assert latest_version(lake.lake, path) == before
+    assert "none_vanish_of_last_2" in verdict(read_run(lake.lake, first.name, "stopped"), 0).reason
 
 
 @pytest.mark.chaos
-def test_a_revision_tells_what_it_breaks(lake: Lake) -> None:
+def test_a_revision_tells_what_it_breaks(lake: Flights) -> None:
     """B6 is gone from the third day, UA has more on the fourth. What AA and B6 broke there before is not told again."""
     first = four_days(lake)
     table = f"delta.`{lake.warehouse.source('flights')}`"

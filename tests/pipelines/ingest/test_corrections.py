@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.random.floats import NANS
+from tests.support.bare_lake import bare_lake
 from tests.support.reading import changes, stored
 from tests.support.roads import only_spark
 from trendlake.pipelines.contracts.contract import Contract, load_contract
@@ -21,7 +22,8 @@ from trendlake.pipelines.errors import DeliveryError, NotOursError, ProjectError
 from trendlake.pipelines.ingest import existing_rows
 from trendlake.pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 from trendlake.pipelines.ingest.deliver import Taken, ingest
-from trendlake.pipelines.lake.warehouse import Warehouse, latest_version
+from trendlake.pipelines.lake.lake import Lake, latest_version
+from trendlake.pipelines.lake.warehouse import Warehouse
 
 pytestmark = pytest.mark.spark
 
@@ -63,8 +65,7 @@ class Sales:
         options = {"feed": f"file {self.feeds}", "run_id": f"r{self.feeds}"} | options
         deliveries: list[Taken] = []
         ingest(
-            self.spark,
-            self.warehouse,
+            Lake.of(self.spark, self.warehouse),
             contract or self.contract,
             [sales(*rows)],
             progress=lambda _, taken: deliveries.append(taken),
@@ -81,7 +82,7 @@ class Sales:
         return Counter(changes(self.path, version, version)["_change_type"].to_pylist())
 
     def version(self) -> int:
-        return latest_version(self.spark, self.path)
+        return latest_version(bare_lake(self.spark), self.path)
 
 
 def sales(*rows: tuple[Any, ...]) -> pa.Table:
@@ -239,14 +240,14 @@ def test_rows_are_deleted_in_one_commit(source: Sales, what: str) -> None:
     """By id or by condition: counted first, each a DELETE in the change feed; done again, there is nothing to do."""
     source.bring(("a", 1, 5.0), ("b", 2, 6.0), ("c", 3, None), (None, 4, 1.0))
     before, selection = source.version(), chosen(source, what)
-    selected = find_rows(source.spark, source.warehouse, source.contract, selection)
+    selected = find_rows(Lake.of(source.spark, source.warehouse), source.contract, selection)
     assert (selected.rows, selected.version, source.version()) == (1, before, before)
     assert selected.absent == ("id nobody" if what.endswith("csv") else "")
-    done = delete_rows(source.spark, source.warehouse, source.contract, selection, "gone")
+    done = delete_rows(Lake.of(source.spark, source.warehouse), source.contract, selection, "gone")
     assert (done.rows, done.version) == (1, before + 1)
     assert source.feed(before + 1) == Counter(["delete"])
     assert source.rows() == Counter([("a", 1, 5.0), ("c", 3, None), (None, 4, 1.0)])
-    assert delete_rows(source.spark, source.warehouse, source.contract, selection, "again").rows == 0
+    assert delete_rows(Lake.of(source.spark, source.warehouse), source.contract, selection, "again").rows == 0
     assert source.version() == before + 1
 
 
@@ -277,4 +278,4 @@ def test_a_condition_that_is_never_true_is_noted(source: Sales) -> None:
 def test_rows_of_others_are_not_deleted(source: Sales) -> None:
     warehouse = Warehouse(source.warehouse.root, elsewhere={"sales": source.path})
     with pytest.raises(NotOursError):
-        delete_rows(source.spark, warehouse, source.contract, rows_where("price > 1", source.contract), "r")
+        delete_rows(Lake.of(source.spark, warehouse), source.contract, rows_where("price > 1", source.contract), "r")

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tests.support.flights import Lake, flight, table
+from tests.support.flights import Flights, flight, table
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.errors import SourceSchemaError
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.flights import SCHEMA, data_file, deliveries, read_flights
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import known_commits
+from trendlake.pipelines.lake.lake import Lake
 
 
 @pytest.fixture(scope="module")
@@ -56,34 +57,34 @@ def test_deliveries_are_the_rows_again(flights: pa.Table) -> None:
 
 
 @pytest.mark.spark
-def test_twice_is_once(lake: Lake) -> None:
+def test_twice_is_once(lake: Flights) -> None:
     """A second ingestion passes over what is there; one that stopped half-way goes on where it stopped."""
     parts = [table([flight(n, "2013-03-01T10:00:00")]) for n in range(1, 5)]
     path = lake.warehouse.source("flights")
 
     def bring(number: int, run_id: str) -> tuple[int | None, int | None]:
-        record = ingest(lake.spark, lake.warehouse, lake.contract, parts[:number], feed="f", run_id=run_id)
+        record = ingest(lake.lake, lake.contract, parts[:number], feed="f", run_id=run_id)
         return record.rows_inserted, record.rows_out
 
     assert bring(2, "stopped") == (2, 2)
     assert bring(4, "went on") == (2, 4)
     assert bring(4, "again") == (0, 4)
     # Even when the table's history no longer tells of a delivery, its rows are there.
-    assert ingest(lake.spark, lake.warehouse, lake.contract, parts[:1], feed="g", run_id="other").rows_inserted == 0
+    assert ingest(lake.lake, lake.contract, parts[:1], feed="g", run_id="other").rows_inserted == 0
     assert lake.spark.read.format("delta").load(path).count() == 4
     changes = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
     assert changes.load(path).count() == 4
 
 
 @pytest.mark.spark
-def test_rows_land_as_they_came(lake: Lake) -> None:
+def test_rows_land_as_they_came(lake: Flights) -> None:
     """Those that break the contract too: the split is for whoever reads them."""
     record = lake.deliver([flight(1, "2013-03-01T10:00:00", origin="XXX", distance=-1.0)])
     assert (record.rows_in, record.rows_out) == (1, 1)
 
 
 @pytest.mark.spark
-def test_a_table_of_another_shape_is_refused(lake: Lake) -> None:
+def test_a_table_of_another_shape_is_refused(lake: Flights) -> None:
     """A source that is not as its contract says is named, column by column."""
     rows = table([flight(1, "2013-03-01T10:00:00")]).drop_columns(["tailnum"])
     frame = lake.spark.createDataFrame(rows).withColumnRenamed("distance", "miles")
@@ -93,7 +94,7 @@ def test_a_table_of_another_shape_is_refused(lake: Lake) -> None:
 
 
 @pytest.mark.spark
-def test_written_here_and_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_written_here_and_by_spark(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deliveries whose files are written in this process leave the table and the history that Spark's leave."""
     old = flight(2, "1969-12-31T23:59:59", tailnum=None, dep_delay=float("nan"))
     parts = [table([flight(1, "2013-03-01T10:00:00"), old]), table([]), table([flight(3, "2013-03-01T10:00:00")])]
@@ -101,11 +102,10 @@ def test_written_here_and_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
     for limit in (limits.DELIVERED, -1):
         monkeypatch.setattr(limits, "DELIVERED", limit)
         warehouse = replace(lake.warehouse, root=f"{lake.warehouse.root}/{limit}")
-        record = ingest(lake.spark, warehouse, lake.contract, parts, feed="f", run_id="r")
+        record = ingest(Lake.of(lake.spark, warehouse), lake.contract, parts, feed="f", run_id="r")
         path = warehouse.source("flights")
         records = [
-            (commit.version, commit.operation, commit.note.get("delivery"))
-            for commit in known_commits(lake.spark, path)
+            (commit.version, commit.operation, commit.note.get("delivery")) for commit in known_commits(lake.lake, path)
         ]
         rows = sorted(map(repr, lake.spark.read.format("delta").load(path).collect()))
         extent = (record.rows_in, record.rows_out, record.rows_inserted, record.interval_from, record.interval_to)
@@ -164,7 +164,7 @@ ODD_SCHEMA = pa.schema(
 
 
 @pytest.mark.spark
-def test_values_of_all_ages_and_types_are_written_as_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_of_all_ages_and_types_are_written_as_by_spark(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """Days and moments before the Gregorian calendar, after 2262, of the last year; ends of types; NaN, -0.0."""
     folder = lake.project.state / "odd"
     folder.mkdir(parents=True)
@@ -194,7 +194,7 @@ def test_values_of_all_ages_and_types_are_written_as_by_spark(lake: Lake, monkey
         monkeypatch.setattr(limits, "DELIVERED", limit)
         warehouse = replace(lake.warehouse, root=f"{lake.warehouse.root}/{limit}")
         delivery = pa.Table.from_pylist(rows, ODD_SCHEMA)
-        ingest(lake.spark, warehouse, contract, [delivery], feed="f", run_id="r")
+        ingest(Lake.of(lake.spark, warehouse), contract, [delivery], feed="f", run_id="r")
         table = lake.spark.read.format("delta").load(warehouse.source("odd"))
         as_text = table.orderBy("id").selectExpr(*(f"CAST({name} AS string) AS {name}" for name in ODD_SCHEMA.names))
         old = table.where("day < DATE '1600-01-01' AND moment < TIMESTAMP '1600-01-01' AND small = 127").count()

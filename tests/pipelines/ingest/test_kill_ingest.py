@@ -136,7 +136,7 @@ class Ingestions(Hunt):
     def ingested(self, run_id: str) -> Record:
         """The file's deliveries, by this process."""
         lake, file = self.lake, Path(str(self.file))
-        return ingest(lake.spark, lake.warehouse, lake.contract, deliveries_of(file), feed=file.stem, run_id=run_id)
+        return ingest(lake.lake, lake.contract, deliveries_of(file), feed=file.stem, run_id=run_id)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def hunt(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A lake with some good signals, published, and one that is set apart."""
     lake = signals(spark, tmp_path_factory.mktemp("ingestions") / "project", PATTERNS["plain"], REPLACING)
     rows = [row(f"e{number}", 10 + number, number % 10) for number in range(40)] + [row("bad", 20, 99)]
-    ingest(spark, lake.warehouse, lake.contract, [pa.Table.from_pylist(rows, SCHEMA)], feed="first", run_id="beginning")
+    ingest(lake.lake, lake.contract, [pa.Table.from_pylist(rows, SCHEMA)], feed="first", run_id="beginning")
     run = lake.run(FIRST_DAY, LAST_DAY, "any")
     all_steps(renamed(run, "first"))
     ingestions = Ingestions(lake, run, random.Random(5), broken={"bad"})
@@ -185,7 +185,7 @@ def test_what_follows(hunt: Ingestions) -> None:
     results of a recomputation."""
     check_source(renamed(hunt.run, "finds all"))
     lake = hunt.lake
-    still_open = open_rows(lake.spark, lake.warehouse, lake.contract, newest(lake.spark, lake.warehouse, lake.contract))
+    still_open = open_rows(lake.lake, lake.contract, newest(lake.lake, lake.contract))
     assert {one["event_id"] for one in still_open.to_pylist()} == hunt.broken
     hunt.wanted = recomputed(hunt.run, lake.version(), hunt.run.windows)
     assert hunt.wanted != hunt.before

@@ -75,8 +75,8 @@ class Replays(Hunt):
         self.lake.insert(rows[:4])
         self.lake.insert([*rows[4:], *good])
         check_source(renamed(self.run, f"finds {turn}"))
-        self.version = newest(self.lake.spark, self.lake.warehouse, self.lake.contract)
-        still_open = open_rows(self.lake.spark, self.lake.warehouse, self.lake.contract, self.version)
+        self.version = newest(self.lake.lake, self.lake.contract)
+        still_open = open_rows(self.lake.lake, self.lake.contract, self.version)
         assert sorted(still_open["event_id"].to_pylist()) == names
         place = still_open.schema.get_field_index("price")
         mended = still_open.set_column(
@@ -128,12 +128,12 @@ class Replays(Hunt):
         counts = ((BROKEN - there, there), (0, BROKEN))
         for name, wanted in zip((run_id, f"{run_id} once more"), counts, strict=True):
             file = read_repaired(Path(str(self.file)), self.lake.contract)
-            done = replay(self.lake.spark, self.lake.warehouse, self.lake.contract, file, name)
+            done = replay(self.lake.lake, self.lake.contract, file, name)
             assert (done.repaired, done.there, done.unchanged, done.version) == (*wanted, 0, self.version + 1)
         assert self.source() == self.new
         assert self.set_apart() == self.quarantined
         assert len(delta_files.commits(self.lake.source)) - 1 == self.version + 1
-        left = open_rows(self.lake.spark, self.lake.warehouse, self.lake.contract, self.version + 1)
+        left = open_rows(self.lake.lake, self.lake.contract, self.version + 1)
         assert left.num_rows == 0
 
 

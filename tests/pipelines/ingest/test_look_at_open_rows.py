@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from tests.random.profile import examples
-from tests.support.flights import Lake, flight, renamed
+from tests.support.flights import Flights, flight, renamed
 from trendlake.pipelines.ingest.look_at_open_rows import _by_spark, look
 from trendlake.pipelines.ingest.open_rows import open_rows_here
 from trendlake.pipelines.ingest.replay import newest
@@ -42,11 +42,11 @@ LATER = flight(204, "2013-03-01T09:00:00", tailnum="X")
 """Broken, but no run has seen it when it is looked for."""
 
 
-def version_of(lake: Lake) -> int:
-    return newest(lake.spark, lake.warehouse, lake.contract)
+def version_of(lake: Flights) -> int:
+    return newest(lake.lake, lake.contract)
 
 
-def judged(lake: Lake) -> None:
+def judged(lake: Flights) -> None:
     """Two runs have set the same rows apart."""
     lake.append(GOOD + BAD)
     run = lake.run(lake.pattern(), *DAY, "first")
@@ -54,8 +54,8 @@ def judged(lake: Lake) -> None:
     check_source(renamed(run, "second"))
 
 
-def same(lake: Lake, *, run_id: str | None = None, rule: str | None = None, limit: int | None = None) -> list[Any]:
-    asked = lake.spark, lake.warehouse, lake.contract, version_of(lake), run_id, rule, limit
+def same(lake: Flights, *, run_id: str | None = None, rule: str | None = None, limit: int | None = None) -> list[Any]:
+    asked = lake.lake, lake.contract, version_of(lake), run_id, rule, limit
     mine, theirs = look(*asked), _by_spark(*asked)
     assert mine.counts == theirs.counts
     assert list(mine.counts) == list(theirs.counts)
@@ -65,34 +65,34 @@ def same(lake: Lake, *, run_id: str | None = None, rule: str | None = None, limi
     return [row["event_id"] for row in mine.rows.to_pylist()]
 
 
-def test_as_spark_reads_them(lake: Lake) -> None:
+def test_as_spark_reads_them(lake: Flights) -> None:
     """Before any run, of any run or one, of a rule, the first of them; rows corrected since are open no longer."""
     lake.append([flight(900, "2013-03-01T06:30:00")])
     assert same(lake) == []
     judged(lake)
     lake.append([LATER])
-    open_rows_here(lake.spark, lake.warehouse, lake.contract, version_of(lake))
+    open_rows_here(lake.lake, lake.contract, version_of(lake))
     assert sorted(same(lake)) == ["UA-201", "UA-202", "UA-203"]
     assert same(lake, run_id="second", rule="flight_has_landed", limit=1) == ["UA-201"]
-    assert open_rows_here(lake.spark, lake.warehouse, lake.contract, version_of(lake), "third").num_rows == 0
+    assert open_rows_here(lake.lake, lake.contract, version_of(lake), "third").num_rows == 0
     path = lake.warehouse.source("flights")
     lake.spark.sql(f"UPDATE delta.`{path}` SET tailnum = 'N1UA' WHERE event_id = 'UA-203'")
     lake.spark.sql(f"DELETE FROM delta.`{path}` WHERE event_id = 'UA-201'")
     assert same(lake) == ["UA-202"]
 
 
-def test_rows_that_repeat_a_key(lake: Lake) -> None:
+def test_rows_that_repeat_a_key(lake: Flights) -> None:
     """Both of two that differ, all but one of equal ones; also where the other has come since."""
     again = [flight(7, "2013-03-01T07:30:00"), flight(4, "2013-03-01T04:10:00"), flight(4, "2013-03-01T04:10:00")]
     lake.append([*GOOD, *BAD[:1], *again])
     check_source(lake.run(lake.pattern(), *DAY, "first"))
-    open_rows_here(lake.spark, lake.warehouse, lake.contract, version_of(lake))
+    open_rows_here(lake.lake, lake.contract, version_of(lake))
     assert sorted(same(lake)) == ["UA-201", "UA-4", "UA-4", "UA-7", "UA-7"]
     lake.append([flight(7, "2013-03-02T07:30:00"), flight(4, "2013-03-02T04:10:00")])
     assert sorted(same(lake)) == ["UA-201", "UA-4", "UA-4", "UA-4", "UA-7", "UA-7"]
 
 
-def test_the_command_starts_no_java(lake: Lake) -> None:
+def test_the_command_starts_no_java(lake: Flights) -> None:
     judged(lake)
     places = {"TRENDLAKE_PROJECT": str(lake.project.root), "TRENDLAKE_STATE": str(lake.project.state)}
     command = [sys.executable, "-m", "trendlake.command", "quarantine", "show", "flights"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.support.flights import Lake, all_steps, answers, flight, renamed
+from tests.support.flights import Flights, all_steps, answers, flight, renamed
 from trendlake.jobs.actions.quarantine import _write
 from trendlake.pipelines.contracts.column_names import ID
 from trendlake.pipelines.errors import RepairError
@@ -41,15 +41,13 @@ MORE = [flight(number, "2013-03-01T09:10:00", dep_delay=-1.0) for number in rang
 """So that no more than a twentieth of the rows is broken, which the contract tolerates."""
 
 
-def opened(lake: Lake) -> pa.Table:
-    version = newest(lake.spark, lake.warehouse, lake.contract)
-    return open_rows(lake.spark, lake.warehouse, lake.contract, version).sort_by(
-        [("event_id", "ascending"), (ID, "ascending")]
-    )
+def opened(lake: Flights) -> pa.Table:
+    version = newest(lake.lake, lake.contract)
+    return open_rows(lake.lake, lake.contract, version).sort_by([("event_id", "ascending"), (ID, "ascending")])
 
 
-def put_back(lake: Lake, file: pa.Table, run_id: str = "replay") -> Replayed:
-    return replay(lake.spark, lake.warehouse, lake.contract, file, run_id)
+def put_back(lake: Flights, file: pa.Table, run_id: str = "replay") -> Replayed:
+    return replay(lake.lake, lake.contract, file, run_id)
 
 
 def changed(table: pa.Table, column: str, values: list[object]) -> pa.Table:
@@ -58,7 +56,7 @@ def changed(table: pa.Table, column: str, values: list[object]) -> pa.Table:
 
 
 @pytest.mark.chaos
-def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
+def test_a_repaired_row_goes_all_the_way(lake: Flights, tmp_path: Path) -> None:
     """Set apart, written to a file, mended, put back, and in the results after the next revision; doing it again
     changes nothing, and no row of the quarantine is lost."""
     lake.append(GOOD + MORE + BAD + UNTOUCHED)
@@ -75,7 +73,7 @@ def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
 
     file = tmp_path / "broken.csv"
     _write(quarantined, file)
-    before = newest(lake.spark, lake.warehouse, lake.contract)
+    before = newest(lake.lake, lake.contract)
     as_it_is = put_back(lake, read_repaired(file, lake.contract))
     assert as_it_is == Replayed(0, 0, 9, before)
     assert '"=' not in file.read_text()  # a spreadsheet runs none of it
@@ -100,13 +98,13 @@ def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
     assert lake.quarantined().count() == 24  # the last run has set apart those that are left
 
 
-def test_all_of_a_file_or_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_of_a_file_or_nothing(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that is still broken, one that takes another's key, one that replaces none: each is told by name. What is
     put back is so whether this process writes it or Spark."""
     lake.append(GOOD + BAD)
     check_source(lake.run(lake.pattern(), *DAY, "first"))
     quarantined = opened(lake)
-    before = newest(lake.spark, lake.warehouse, lake.contract)
+    before = newest(lake.lake, lake.contract)
     mended = changed(
         changed(quarantined.slice(0, 3), "arr_time", [1200, 1200, 1200]), "distance", [101.0, 102.0, 103.0]
     )
@@ -121,7 +119,7 @@ def test_all_of_a_file_or_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
     alike = changed(changed(mended.slice(0, 2), "tailnum", ["N10UA", "N942DN"]), "event_id", ["UA-5000", "UA-5000"])
     with pytest.raises(RepairError, match="event_id_unique"):
         put_back(lake, alike)
-    assert newest(lake.spark, lake.warehouse, lake.contract) == before
+    assert newest(lake.lake, lake.contract) == before
     assert opened(lake) == quarantined
     # by the event's id, where the file does not name the row
     assert put_back(lake, mended.slice(0, 1).drop_columns([ID])).repaired == 1
@@ -137,7 +135,7 @@ def test_all_of_a_file_or_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-def test_a_file_with_the_ids_of_0_2(lake: Lake) -> None:
+def test_a_file_with_the_ids_of_0_2(lake: Flights) -> None:
     """Each names the row that it named; of several open rows with one event id, too."""
     lake.append([*GOOD, *BAD])
     check_source(lake.run(lake.pattern(), *DAY, "first"))
@@ -151,7 +149,7 @@ def test_a_file_with_the_ids_of_0_2(lake: Lake) -> None:
     assert [row["event_id"] for row in opened(lake).to_pylist()] == ["UA-201", "UA-202"]
 
 
-def test_the_source_made_anew(lake: Lake) -> None:
+def test_the_source_made_anew(lake: Flights) -> None:
     """What was set apart of the table of before is open if the new one has it, and is put back there; what it lacks is
     not, though the file names it."""
     lake.append(GOOD + MORE + BAD[:2])
@@ -159,7 +157,7 @@ def test_the_source_made_anew(lake: Lake) -> None:
     mended = changed(changed(opened(lake), "arr_time", [1200, 1200]), "tailnum", ["N10UA", "N942DN"])
 
     shutil.rmtree(lake.warehouse.source("flights"))
-    read_log_anew(lake.spark, lake.warehouse.source("flights"))
+    read_log_anew(lake.lake, lake.warehouse.source("flights"))
     lake.append(MORE)
     lake.append([BAD[1]])
     assert opened(lake)["event_id"].to_pylist() == ["UA-202"]
@@ -170,7 +168,7 @@ def test_the_source_made_anew(lake: Lake) -> None:
 
 
 @pytest.mark.chaos
-def test_two_at_once_write_it_once(lake: Lake) -> None:
+def test_two_at_once_write_it_once(lake: Flights) -> None:
     """The same file by two processes: each row is in the source once, whoever came first."""
     lake.append(GOOD + BAD)
     check_source(lake.run(lake.pattern(), *DAY, "first"))

@@ -14,7 +14,8 @@ from trendlake.pipelines.errors import SourceSchemaError
 from trendlake.pipelines.ingest.deliver import Taken, ingest
 from trendlake.pipelines.ingest.readers.files import feed_of, read_file
 from trendlake.pipelines.ingest.replay import read_repaired, replay
-from trendlake.pipelines.lake.warehouse import Warehouse, latest_version
+from trendlake.pipelines.lake.lake import Lake, latest_version
+from trendlake.pipelines.lake.warehouse import Warehouse
 
 pytestmark = pytest.mark.spark
 
@@ -27,6 +28,7 @@ class Flights:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark, self.folder = spark, folder
         self.warehouse = Warehouse(str(folder / "warehouse"))
+        self.lake = Lake.of(spark, self.warehouse)
         self.path = self.warehouse.source("ev")
 
     def file(self, text: str = FLIGHTS) -> Path:
@@ -38,8 +40,7 @@ class Flights:
     def bring(self, contract: Contract, file: Path, run_id: str) -> Taken:
         deliveries: list[Taken] = []
         ingest(
-            self.spark,
-            self.warehouse,
+            self.lake,
             contract,
             [read_file(file, contract)],
             feed=f"{feed_of(file)} {run_id}",
@@ -62,14 +63,14 @@ def flights(spark: SparkSession, tmp_path: Path) -> Flights:
 @pytest.mark.parametrize("columns", [["carrier", "hour"], ["flight", "carrier", "hour"], ["carrier", "flight"]])
 def test_another_choice_of_columns(flights: Flights, columns: list[str]) -> None:
     """Fewer, or others, or in another order: a delivery of the same file would bring every event again."""
-    before, other = latest_version(flights.spark, flights.path), flights.changed(columns)
+    before, other = latest_version(flights.lake, flights.path), flights.changed(columns)
     with pytest.raises(SourceSchemaError, match="has other ids than") as refused:
         flights.bring(other, flights.file(), "second")
     assert "UA|1545|2013-01-01 10:00:00.000000Z" in str(refused.value)
     assert "set idColumns back" in str(refused.value.hint)
     with pytest.raises(SourceSchemaError, match="has other ids than"):
-        replay(flights.spark, flights.warehouse, other, read_repaired(flights.file(REPAIRED), other), "third")
-    assert latest_version(flights.spark, flights.path) == before
+        replay(flights.lake, other, read_repaired(flights.file(REPAIRED), other), "third")
+    assert latest_version(flights.lake, flights.path) == before
 
 
 def test_the_same_columns(flights: Flights) -> None:

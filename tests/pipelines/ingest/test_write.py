@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import DRAWS, PART
+from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.contracts.document_paths import DocumentPaths
 from trendlake.pipelines.ingest import delete, deliver
@@ -25,8 +26,9 @@ from trendlake.pipelines.ingest.write import here as write_here
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.log import commit_actions
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import Lake, latest_version
 from trendlake.pipelines.lake.road import NotHereError
-from trendlake.pipelines.lake.warehouse import OvertakenError, Warehouse, latest_version
+from trendlake.pipelines.lake.warehouse import OvertakenError, Warehouse
 
 pytestmark = pytest.mark.spark
 
@@ -102,13 +104,12 @@ class Source:
 
     @property
     def version(self) -> int:
-        return latest_version(self.spark, self.path)
+        return latest_version(bare_lake(self.spark), self.path)
 
     def bring(self, rows: pa.Table, name: str) -> Any:
         taken: list[Taken] = []
         ingest(
-            self.spark,
-            self.warehouse,
+            Lake.of(self.spark, self.warehouse),
             self.contract,
             [rows],
             feed=name,
@@ -118,7 +119,7 @@ class Source:
         return taken
 
     def delete(self, keys: pa.Table, name: str) -> Any:
-        return delete_rows(self.spark, self.warehouse, self.contract, Selection(keys=keys), name)
+        return delete_rows(Lake.of(self.spark, self.warehouse), self.contract, Selection(keys=keys), name)
 
     def widen(self) -> None:
         """Columns that the contract does not name, with values; one of lists, which are not compared."""
@@ -213,8 +214,8 @@ def test_deletions_by_condition_as_spark_makes_them(
                 source = Source(spark, tmp_path / f"{draw} {by_spark}", contract)
                 source.bring(rows, "rows")
                 source.widen()
-                counted = [delete.find_rows(spark, source.warehouse, contract, one).rows for one in asked]
-                done = [delete_rows(spark, source.warehouse, contract, one, "gone") for one in asked]
+                counted = [delete.find_rows(Lake.of(spark, source.warehouse), contract, one).rows for one in asked]
+                done = [delete_rows(Lake.of(spark, source.warehouse), contract, one, "gone") for one in asked]
                 outcomes.append([counted, done, source.rows(), source.changes()])
         assert outcomes[0] == outcomes[1]
 
@@ -225,11 +226,11 @@ def test_other_rows_and_files_stay(spark: SparkSession, tmp_path: Path) -> None:
     files = [rows_of([(f"e{n}{i}", 5 - i, 1.0) for i in range(4)]) for n in range(3)]
     for number, rows in enumerate(files):
         source.bring(rows, f"file {number}")
-    before = table_here(spark, source.path).files
+    before = table_here(bare_lake(spark), source.path).files
     source.bring(rows_of([("e12", 3, 7.0), ("later", 90, 1.0)]), "correction")
     actions = commit_actions(Path(source.path), source.version)
     (removed,) = [action["remove"]["path"] for action in actions if "remove" in action]
-    after = table_here(spark, source.path)
+    after = table_here(bare_lake(spark), source.path)
     assert set(before) - set(after.files) == {removed}
     added = [name for name in after.files if name not in before]
     contents = [
@@ -259,7 +260,7 @@ def test_large_files_are_left_to_spark(
     source.bring(rows_of([(f"e{i}", i, 1.0) for i in range(4)]), "first")
     before = source.version
     monkeypatch.setattr(limits, limit, 0)
-    target = write_here.Target(spark, "note", source.path, before, source.contract)
+    target = write_here.Target(bare_lake(spark), "note", source.path, before, source.contract)
     row = rows_of([("e2", 2, 5.0)])
     with pytest.raises(NotHereError, match=why):
         write_here.merge_here(target, row.select(["id"]), row, row.slice(0, 0))
@@ -273,7 +274,7 @@ def test_documents_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> Non
     row = rows_of([("a", 1, 1.0)])
     source.bring(row, "first")
     contract = replace(source.contract, documents=DocumentPaths())
-    target = write_here.Target(spark, "note", source.path, source.version, contract)
+    target = write_here.Target(bare_lake(spark), "note", source.path, source.version, contract)
     for change in changes_of(target)[1:]:
         with pytest.raises(NotHereError, match="documents"):
             change()
@@ -287,7 +288,7 @@ def test_of_two_at_once_one_is_refused(spark: SparkSession, tmp_path: Path) -> N
     source.bring(rows_of([("a", 1, 1.0), ("b", 2, 1.0)]), "first")
     seen = source.version
     source.bring(rows_of([("a", 1, 2.0)]), "other")
-    target = write_here.Target(spark, "note", source.path, seen, source.contract)
+    target = write_here.Target(bare_lake(spark), "note", source.path, seen, source.contract)
     for change in changes_of(target):
         with pytest.raises(OvertakenError):
             change()

@@ -14,7 +14,8 @@ import pytest
 from deltalake.table import TableMerger
 from pyspark.sql import DataFrameWriter, SparkSession
 
-from tests.pipelines.revision.test_rewrite import Lake, bag, row, table_of
+from tests.pipelines.revision.test_rewrite import Results, bag, row, table_of
+from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.lake import commits, limits
 from trendlake.pipelines.lake.commits import known_commits
 from trendlake.pipelines.lake.here import write
@@ -55,14 +56,17 @@ def test_quarantined_rows_are_written_again(spark: SparkSession, tmp_path: Path,
     monkeypatch.setattr(place, name, save)
     bad = spark.range(5, 8)
     for _ in range(2):
-        with_retries(lambda: q.write_quarantine(bad, path, run_id="r", source_version=1, key="k", rows=rows), "writing")
+        with_retries(
+            lambda: q.write_quarantine(bare_lake(spark), bad, path, run_id="r", source_version=1, key="k", rows=rows),
+            "writing",
+        )
         assert not losses
         assert sorted(row[0] for row in spark.read.format("delta").load(path).collect()) == [0, 5, 6, 7]
 
 
 def test_small_revision_is_not_taken_as_published(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
     """The caller takes its difference anew, and publishes it under the same number."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     lake.write([row(1)])
     real, losses = TableMerger.execute, [1]
 
@@ -84,7 +88,7 @@ def test_small_revision_is_not_taken_as_published(spark: SparkSession, tmp_path:
 
 def test_times_are_those_of_the_original_in_a_copy(spark: SparkSession, tmp_path: Path) -> None:
     """`cp -r` sets all files to now. The versions of a time are as before."""
-    lake, moments = Lake(spark, tmp_path), []
+    lake, moments = Results(spark, tmp_path), []
     for number in range(3):
         lake.write([row(number)])
         time.sleep(0.05)
@@ -92,10 +96,10 @@ def test_times_are_those_of_the_original_in_a_copy(spark: SparkSession, tmp_path
         time.sleep(0.05)
     copy = str(tmp_path / "copy")
     shutil.copytree(lake.path, copy, copy_function=shutil.copyfile)
-    assert [version_of(spark, lake.path, moment.isoformat()) for moment in moments] == [1, 2, 3]
-    assert [version_of(spark, copy, moment.isoformat()) for moment in moments] == [1, 2, 3]
-    assert [commit.at for commit in known_commits(spark, copy)] == [
-        commit.at for commit in known_commits(spark, lake.path)
+    assert [version_of(bare_lake(spark), lake.path, moment.isoformat()) for moment in moments] == [1, 2, 3]
+    assert [version_of(bare_lake(spark), copy, moment.isoformat()) for moment in moments] == [1, 2, 3]
+    assert [commit.at for commit in known_commits(bare_lake(spark), copy)] == [
+        commit.at for commit in known_commits(bare_lake(spark), lake.path)
     ]
 
 
@@ -109,18 +113,18 @@ class Behind(datetime):
 
 def test_a_clock_that_is_behind(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commit is not before the one that it follows. Another program's metadata is no note of ours."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     lake.write([row(1)])
     monkeypatch.setattr(commits, "datetime", Behind)
     lake.bring([row(2)])
     monkeypatch.undo()
     now = datetime.now(UTC)
-    known = known_commits(spark, lake.path)
+    known = known_commits(bare_lake(spark), lake.path)
     assert [commit.version for commit in known] == [2, 1, 0]
     assert known[0].at == known[1].at
-    assert version_of(spark, lake.path, now.isoformat()) == 2
+    assert version_of(bare_lake(spark), lake.path, now.isoformat()) == 2
     rows = spark.createDataFrame(table_of([row(3)]))
     rows.write.format("delta").mode("append").option("userMetadata", '{"at": 5, "stage": 7}').save(lake.path)
-    newest = known_commits(spark, lake.path)[0]
+    newest = known_commits(bare_lake(spark), lake.path)[0]
     assert newest.at is not None
     assert newest.at > now - timedelta(seconds=1)

@@ -14,15 +14,17 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from tests.pipelines.revision.test_rewrite import Lake, bag, row, table_of
+from tests.pipelines.revision.test_rewrite import Results, bag, row, table_of
+from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here import maintain as maintain_module
 from trendlake.pipelines.lake.here.log import logged_versions
 from trendlake.pipelines.lake.here.maintain import Kept
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.maintain import maintain
 from trendlake.pipelines.lake.road import NotHereError
-from trendlake.pipelines.lake.warehouse import KEPT, read_at
+from trendlake.pipelines.lake.warehouse import KEPT
 
 pytestmark = pytest.mark.spark
 
@@ -31,15 +33,15 @@ YEAR_AGO = time.time() - 366 * 86400
 
 def maintained(spark: SparkSession, path: str) -> Kept:
     """In this process: what is left to Spark is an error."""
-    return maintain_module.maintain_here(spark, "results/x", path)
+    return maintain_module.maintain_here(bare_lake(spark), "results/x", path)
 
 
 def maintained_on_spark(spark: SparkSession, path: str, *, on_spark: bool = True) -> Kept:
-    (done,) = maintain(spark, {"results/x": path}, on_spark=on_spark)
+    (done,) = maintain(bare_lake(spark), {"results/x": path}, on_spark=on_spark)
     return done
 
 
-def history(lake: Lake) -> None:
+def history(lake: Results) -> None:
     """Appends and changes, by this process and by Spark: files, removed files, files of changes."""
     for number in range(4):
         lake.write([row(3 * number), row(3 * number + 1), row(3 * number + 2)])
@@ -75,9 +77,9 @@ def files(folder: Path) -> set[str]:
     }
 
 
-def two_equal(spark: SparkSession, tmp_path: Path, until: Callable[[int], int]) -> tuple[Lake, Path]:
+def two_equal(spark: SparkSession, tmp_path: Path, until: Callable[[int], int]) -> tuple[Results, Path]:
     """A table with a history, and its copy, in which times of files are kept."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     history(lake)
     folder = Path(lake.path)
     age(folder, until(logged_versions(folder)[0] + 1))
@@ -100,7 +102,7 @@ def test_both_roads_leave_the_same(spark: SparkSession, tmp_path: Path, old: str
         (by_spark.table, by_spark.files_before, by_spark.files_after, by_spark.bytes_before)
     )
     assert local.files_before > local.files_after == 1
-    assert local.bytes_after == sum(table_here(spark, lake.path).sizes.values())
+    assert local.bytes_after == sum(table_here(bare_lake(spark), lake.path).sizes.values())
     assert lake.rows() == before == bag(spark.read.format("delta").load(str(copy)))
     gone, gone_there = there - files(folder), there - files(copy)
     assert gone == gone_there
@@ -108,20 +110,22 @@ def test_both_roads_leave_the_same(spark: SparkSession, tmp_path: Path, old: str
     assert bool([name for name in gone if name.startswith("_change_data")]) == (old != "none")
     assert bool([name for name in gone if name.startswith("part-")]) == (old != "none")
     for path in (lake.path, str(copy)):
-        table = table_here(spark, path)
+        table = table_here(bare_lake(spark), path)
         assert table.feed(["id"], version, 10).num_rows == 0
         assert len(table.files) == 1
         properties = DeltaTable.forPath(spark, path).detail().select("properties").collect()[0][0]
         assert KEPT.items() <= properties.items()
     if old == "none":
-        assert bag(read_at(spark, lake.path, version - 2)) == bag(read_at(spark, str(copy), version - 2))
+        assert bag(read_at(bare_lake(spark), lake.path, version - 2)) == bag(
+            read_at(bare_lake(spark), str(copy), version - 2)
+        )
     again, again_there = maintained(spark, lake.path), maintained_on_spark(spark, str(copy))
     assert (again.files_before, again.files_after) == (again_there.files_before, again_there.files_after) == (1, 1)
 
 
 def test_the_properties_of_a_table_made_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
     """How long files are kept is set where it was not, and nothing else about the table changes."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     spark.sql(f"ALTER TABLE delta.`{lake.path}` UNSET TBLPROPERTIES ('delta.logRetentionDuration')")
     lake.write([row(1)])
     before = DeltaTable.forPath(spark, lake.path).detail().collect()[0]
@@ -138,7 +142,7 @@ def test_the_properties_of_a_table_made_elsewhere(spark: SparkSession, tmp_path:
 def test_the_log(spark: SparkSession, tmp_path: Path, cleaned: str) -> None:
     """Old entries go once there is a checkpoint after them, unless the table says that they stay; young versions can be
     read, and the table as ever."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     spark.sql(f"ALTER TABLE delta.`{lake.path}` SET TBLPROPERTIES ('delta.enableExpiredLogCleanup' = '{cleaned}')")
     for number in range(6):
         lake.write([row(number)])
@@ -154,11 +158,11 @@ def test_the_log(spark: SparkSession, tmp_path: Path, cleaned: str) -> None:
     assert logged_versions(folder)[-1] == oldest
     if cleaned == "true":
         assert not [file.name for file in log.glob("*.crc") if file.name.lstrip(".")[:20] < f"{newest:020d}"]
-    assert bag(read_at(spark, lake.path, newest + 2)) == bag(table_of([row(n) for n in range(8)]))
+    assert bag(read_at(bare_lake(spark), lake.path, newest + 2)) == bag(table_of([row(n) for n in range(8)]))
     lake.write([row(9)])
     assert lake.rows() == bag(table_of([row(n) for n in range(10)]))
     version = logged_versions(folder)[0]
-    assert table_here(spark, lake.path).feed(["id"], version - 1, 10)[CHANGE].to_pylist() == ["insert"]
+    assert table_here(bare_lake(spark), lake.path).feed(["id"], version - 1, 10)[CHANGE].to_pylist() == ["insert"]
 
 
 @pytest.mark.parametrize("writer", ["appends", "changes", "optimizes"])
@@ -166,7 +170,7 @@ def test_a_writer_comes_meanwhile(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str
 ) -> None:
     """Between the files being read and the commit: each row is there once, as the other writer has left it."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     for number in range(3):
         lake.write([row(number)])
     rows = [row(n) for n in range(3)]
@@ -189,19 +193,19 @@ def test_a_writer_comes_meanwhile(
     done = maintained(spark, lake.path)
     assert not others
     assert lake.rows() == bag(table_of(rows))
-    assert done.files_after == len(table_here(spark, lake.path).files)
+    assert done.files_after == len(table_here(bare_lake(spark), lake.path).files)
 
 
 def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Much to be rewritten, file systems without locks, clustered tables: nothing is done here, and then all of it."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     for number in range(3):
         lake.write([row(number)])
     with monkeypatch.context() as patch:
         patch.setattr(limits, "COMPACTED_BYTES", 100)
         with pytest.raises(NotHereError, match="bytes of files to be put together"):
             maintained(spark, lake.path)
-        assert len(table_here(spark, lake.path).files) == 3
+        assert len(table_here(bare_lake(spark), lake.path).files) == 3
         assert maintained_on_spark(spark, lake.path, on_spark=False).files_after == 1
     clustered = str(tmp_path / "clustered")
     spark.sql(f"CREATE TABLE delta.`{clustered}` (id STRING, at TIMESTAMP) USING delta CLUSTER BY (at)")

@@ -10,7 +10,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from trendlake.pipelines.lake import warehouse as tables
+from tests.support.bare_lake import bare_lake
+from trendlake.pipelines.lake import warehouse
+from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.results.publication import create_results
 
 pytestmark = pytest.mark.spark
@@ -25,16 +27,16 @@ def test_a_folder_that_another_writer_has_just_made(spark: SparkSession, tmp_pat
     begun = path / "part-00000.tmp"
     begun.write_text("not yet")
     threading.Timer(1.0, begun.unlink).start()
-    create_results(spark, str(path), SCHEMA)
-    assert tables.exists(spark, str(path))
+    create_results(bare_lake(spark), str(path), SCHEMA)
+    assert exists(bare_lake(spark), str(path))
 
 
 def test_a_folder_of_something_else(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays as it is, and Delta's own words are told."""
-    monkeypatch.setattr(tables, "ATTEMPTS", 2)
+    monkeypatch.setattr(warehouse, "ATTEMPTS", 2)
     (tmp_path / "letters.txt").write_text("dear")
     with pytest.raises(AnalysisException, match="Delta table"):
-        create_results(spark, str(tmp_path), SCHEMA)
+        create_results(bare_lake(spark), str(tmp_path), SCHEMA)
     assert (tmp_path / "letters.txt").read_text() == "dear"
 
 
@@ -42,12 +44,12 @@ def test_a_folder_that_a_killed_writer_has_left(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed between the log's folder and its first commit: the next writer makes the table all the same."""
-    monkeypatch.setattr(tables, "ATTEMPTS", 2)
+    monkeypatch.setattr(warehouse, "ATTEMPTS", 2)
     log = tmp_path / "results" / "_delta_log"
     log.mkdir(parents=True)
     (log / ".00000000000000000000.json.7f1f.tmp").write_text('{"commitInfo"')
-    create_results(spark, str(log.parent), SCHEMA)
-    assert tables.exists(spark, str(log.parent))
+    create_results(bare_lake(spark), str(log.parent), SCHEMA)
+    assert exists(bare_lake(spark), str(log.parent))
 
 
 def test_rows_into_a_folder_that_a_killed_writer_has_left(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from deltalake.exceptions import CommitFailedError
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from tests.support.bare_lake import bare_lake
 from tests.support.warehouse_0_2 import unpack
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.maintain import maintain
@@ -34,7 +35,7 @@ def test_clustering_cannot_be_dropped(spark: SparkSession, tmp_path: Path) -> No
     refuse_writes(path, "ClusteredTable", "DomainMetadata")
     spark.sql(f"CREATE OR REPLACE TABLE {name} USING delta AS SELECT * FROM {name}")
     refuse_writes(path, "ClusteredTable", "DomainMetadata")
-    assert not table_here(spark, path).writable
+    assert not table_here(bare_lake(spark), path).writable
 
 
 def refuse_writes(path: str, *features: str) -> None:
@@ -49,7 +50,7 @@ def test_they_are_maintained(spark: SparkSession, tmp_path: Path) -> None:
     folder = unpack(tmp_path)
     names = ("sources/stock", "sources/stock_quarantine", "trendlake_runs")
     rows = {name: spark.read.format("delta").load(str(folder / name)).count() for name in names}
-    done = list(maintain(spark, {name: str(folder / name) for name in names}))
+    done = list(maintain(bare_lake(spark), {name: str(folder / name) for name in names}))
     assert [(one.table, one.files_after) for one in done] == [(name, 1) for name in names]
     assert {name: spark.read.format("delta").load(str(folder / name)).count() for name in names} == rows
-    assert [table_here(spark, str(folder / name)).writable for name in names] == [False, True, True]
+    assert [table_here(bare_lake(spark), str(folder / name)).writable for name in names] == [False, True, True]

@@ -10,15 +10,16 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from tests.support.flights import Lake, all_steps, answers, flight, snowball, table
+from tests.support.bare_lake import bare_lake
+from tests.support.flights import Flights, all_steps, answers, flight, snowball, table
 from trendlake.pipelines.authoring.existing_table import adopt
 from trendlake.pipelines.authoring.scaffold import Roles
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.errors import NotOursError, SourceMissingError, SourceSchemaError
 from trendlake.pipelines.ingest.replay import replay
 from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.lake import exists, latest_version
 from trendlake.pipelines.lake.maintain import tables
-from trendlake.pipelines.lake.warehouse import exists, latest_version
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.runs.run import Run
@@ -42,7 +43,7 @@ THEIRS = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "
 
 
 @pytest.fixture
-def others(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
+def others(spark: SparkSession, project: Project, tmp_path: Path) -> Flights:
     """A lake beside a table that somebody else has made in their own way: in partitions, with columns that the
     contract does not know, one of them a map, which has no order, the others in another order, and deletion vectors."""
     place = tmp_path / "their lake" / "flights"
@@ -54,22 +55,22 @@ def others(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
     for key, value in THEIRS.items():
         builder = builder.property(key, value)
     builder.partitionedBy("carrier").execute()
-    lake = Lake(spark, project, Profile(master="local[2]", sources={"flights": str(place)}))
+    lake = Flights(spark, project, Profile(master="local[2]", sources={"flights": str(place)}))
     write(lake, ROWS)
     return lake
 
 
-def write(lake: Lake, rows: list[dict[str, object]]) -> None:
+def write(lake: Flights, rows: list[dict[str, object]]) -> None:
     frame = lake.spark.createDataFrame(table(rows)).withColumn("loaded_by", sf.lit("them"))
     frame = frame.withColumn("tags", sf.create_map(sf.lit("row"), "event_id"))
     frame.write.format("delta").mode("append").save(lake.warehouse.source("flights"))
 
 
-def counts(lake: Lake, run: Run) -> dict[str, int]:
+def counts(lake: Flights, run: Run) -> dict[str, int]:
     return {row["carrier"]: int(row["snowballs"]) for row in answers(lake.results(run), run)}
 
 
-def test_it_is_read_and_revised_where_it_lies(others: Lake) -> None:
+def test_it_is_read_and_revised_where_it_lies(others: Flights) -> None:
     """n flights in a row make 2^n - 1 snowballs; then some come late, one leaves the row and one is gone. Their table's
     history is all theirs."""
     theirs = others.warehouse.source("flights")
@@ -88,28 +89,28 @@ def test_it_is_read_and_revised_where_it_lies(others: Lake) -> None:
     assert (changes["from_version"], changes["to_version"]) == (1, 4)
     assert (record.rows_updated, record.rows_quarantined, record.source_version) == (2, 2, 4)
     assert counts(others, run) == {"UA": 4, "AA": 15, "B6": 8191, "DL": 19}
-    commits = recent_commits(others.spark, theirs)
+    commits = recent_commits(others.lake, theirs)
     assert [commit.operation for commit in commits] == ["DELETE", "UPDATE", "WRITE", "WRITE", "CREATE TABLE"]
     assert not any(commit.note for commit in commits)
 
 
-def test_nothing_is_written_to_it(others: Lake) -> None:
+def test_nothing_is_written_to_it(others: Flights) -> None:
     """Not by an ingestion, a replay or the daily maintenance; nor is a table made where theirs is not."""
-    before = latest_version(others.spark, others.warehouse.source("flights"))
+    before = latest_version(others.lake, others.warehouse.source("flights"))
     with pytest.raises(NotOursError, match=r"'flights' is written by other programs.*their lake"):
         others.deliver(LATE)
     with pytest.raises(NotOursError):
-        replay(others.spark, others.warehouse, others.contract, table(LATE), "replay")
+        replay(others.lake, others.contract, table(LATE), "replay")
     check_source(others.run(others.pattern(), *WEEK, "first"))
-    maintained = tables(others.spark, others.warehouse, ["flights"], [])
+    maintained = tables(others.lake, ["flights"], [])
     assert set(maintained) == {"sources/flights_quarantine", "trendlake_runs"}
-    assert latest_version(others.spark, others.warehouse.source("flights")) == before
+    assert latest_version(others.lake, others.warehouse.source("flights")) == before
     part = str(next(Path(others.warehouse.source("flights")).glob("*=*")))
     for place in ("not/there", part):  # a partition would be read as a part of the table, and revised as the whole
         gone = replace(others, profile=Profile(master="local[2]", sources={"flights": place}))
         with pytest.raises(SourceMissingError, match=f"the table of the source 'flights' is not at .*{place}"):
             check_source(gone.run(gone.pattern(), *WEEK, "first"))
-        assert not exists(gone.spark, gone.warehouse.source("flights"))
+        assert not exists(gone.lake, gone.warehouse.source("flights"))
 
 
 @pytest.mark.parametrize("kind", ["STRING", "BIGINT"])
@@ -118,7 +119,7 @@ def test_a_contract_is_written_from_a_table(spark: SparkSession, tmp_path: Path,
     project = Project(tmp_path / "mine", tmp_path / "state")
     columns = f"number {kind}, at TIMESTAMP, paid DOUBLE, notes ARRAY<STRING>, owed DECIMAL(9,2), `a b` STRING"
     place = orders(spark, tmp_path, columns)
-    path, left_out = adopt(spark, project, "orders", place, Roles("number", "at", constant="Order"))
+    path, left_out = adopt(bare_lake(spark), project, "orders", place, Roles("number", "at", constant="Order"))
     contract = load_contract(path)
     assert left_out == ["notes", "a b"]
     assert [item.name for item in contract.columns] == ["number", "at", "paid", "owed"]
@@ -139,10 +140,10 @@ def test_a_table_that_cannot_be_a_source(spark: SparkSession, tmp_path: Path, co
     project = Project(tmp_path / "mine", tmp_path / "state")
     place = orders(spark, tmp_path, columns)
     with pytest.raises(SourceSchemaError, match=fault):
-        adopt(spark, project, "orders", place, Roles("number", "at", constant="Order"))
+        adopt(bare_lake(spark), project, "orders", place, Roles("number", "at", constant="Order"))
     assert not list(project.contracts.iterdir())
     with pytest.raises(SourceMissingError, match="there is no Delta table at"):
-        adopt(spark, project, "orders", f"{place}/none", Roles("number", "at", constant="Order"))
+        adopt(bare_lake(spark), project, "orders", f"{place}/none", Roles("number", "at", constant="Order"))
 
 
 def orders(spark: SparkSession, folder: Path, columns: str) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.support.own_source import FALLING, output_of, start
 from trendlake.cep_core import load_pattern
@@ -24,10 +22,10 @@ from trendlake.pipelines.contracts.column_names import ADDED, OPEN, refuse_colum
 from trendlake.pipelines.contracts.contract import TYPE_COLUMN, load_contract
 from trendlake.pipelines.errors import ContractErrors, ProjectError, SourceFileError
 from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
-from trendlake.pipelines.spark.on_demand import SessionOnDemand
 
 ROWS = "id,at,company,price\nt1,2026-01-05T09:00:00Z,A,10\nt2,2026-01-05T09:00:01Z,A,9.5\n"
 EVERYWHERE = (*FEED_COLUMNS, f"{OWN}net", f"{OWN}old_0", f"{OWN}there")
@@ -207,8 +205,7 @@ def test_a_quarantine_is_no_source(project: Project, tmp_path: Path) -> None:
     contract = (project.contracts / "trades.yaml").read_text().replace("name: trades", "name: trades_quarantine")
     (project.contracts / "trades_quarantine.yaml").write_text(contract)
     warehouse = Warehouse.of(Profile(), project)
-    session = SessionOnDemand(project, Profile(), "names", writes=False)
-    idle = cast("SparkSession", session)
+    lake = Lake.on_demand(warehouse, project, Profile(), "names")
     for name in ("trades", "trades_quarantine"):
         for table in (warehouse.source, warehouse.quarantine):
             with pytest.raises(ProjectError, match=twin):
@@ -217,8 +214,8 @@ def test_a_quarantine_is_no_source(project: Project, tmp_path: Path) -> None:
         assert twin in " ".join(out.split())
         known = load_contract(project.contracts / f"{name}.yaml")
         with pytest.raises(ProjectError, match=twin):
-            ingest(idle, warehouse, known, [], feed="f", run_id="r")
-    assert not session.started
+            ingest(lake, known, [], feed="f", run_id="r")
+    assert lake.started is None
     elsewhere = Warehouse.of(Profile(sources={"trades_quarantine": "/their/table"}), project)
     assert elsewhere.source("trades_quarantine") == "/their/table"
     assert elsewhere.quarantine("trades").endswith("sources/trades_quarantine")

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHAOS, DRAWS
-from tests.support.flights import Lake, flight
+from tests.support.flights import Flights, flight
 from trendlake.pipelines.errors import ToleranceError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import exists, latest_version
 from trendlake.pipelines.lake.road import NotHere, answer_of
-from trendlake.pipelines.lake.warehouse import exists, latest_version
 from trendlake.pipelines.quality.judge import judge_small
 from trendlake.pipelines.results.source_events import SourceEvents
 from trendlake.pipelines.runs.run import Run
@@ -67,16 +67,16 @@ def checked(run: Run, monkeypatch: pytest.MonkeyPatch, limit: int) -> tuple[Any,
 def set_apart(run: Run) -> dict[str, Counter[tuple[Any, ...]]]:
     """What is in the quarantine, by the run that wrote it, without the moment."""
     path = run.warehouse.quarantine(run.contract.name)
-    if not exists(run.spark, path):
+    if not exists(run.lake, path):
         return {}
     by_run: dict[str, Counter[tuple[Any, ...]]] = {}
-    for row in run.spark.read.format("delta").load(path).drop("quarantined_at").toArrow().to_pylist():
+    for row in run.lake.spark.read.format("delta").load(path).drop("quarantined_at").toArrow().to_pylist():
         by_run.setdefault(row.pop("run_id"), Counter())[tuple(map(str, row.values()))] += 1
     return by_run
 
 
 @pytest.mark.parametrize("shares", SHARES)
-def test_as_by_spark(lake: Lake, shares: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_by_spark(lake: Flights, shares: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows and keys that break the contract inside of the run's windows and outside; the good events, which the next
     steps read, are the same too."""
     rng = random.Random(f"{shares}")
@@ -88,14 +88,14 @@ def test_as_by_spark(lake: Lake, shares: tuple[float, float, float], monkeypatch
     written = set_apart(run)
     assert written.get(f"r, up to {limits.JUDGED_WHOLE}") == written.get("r, up to -1")
     if len(mine) > 1:
-        version = latest_version(lake.spark, run.warehouse.source("flights"))
+        version = latest_version(lake.lake, run.warehouse.source("flights"))
         record = Record("r", None, "check_source", source_version=version, rows_quarantined=mine[2], checks=mine[3])
         events = SourceEvents.of([(run, record)], run.plan)
         good = answer_of(events.here(limits.JUDGED_WHOLE)).select(list(run.plan.columns)).to_pylist()
         assert Counter(map(str, good)) == Counter(map(str, events.frame().toArrow().to_pylist()))
 
 
-def test_who_judges(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_judges(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small table is judged here, whatever is wrong with it. A large one unless a row that is not read may repeat a
     key of the run's windows."""
     inside = [flight(number, f"2013-03-02T{number:02d}:00:00") for number in range(1, 21)]
@@ -104,7 +104,7 @@ def test_who_judges(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def judged(most: int = 30) -> tuple[int, int] | None:
         monkeypatch.setattr(limits, "JUDGED_WHOLE", most)
-        table = table_here(lake.spark, lake.warehouse.source("flights"))
+        table = table_here(lake.lake, lake.warehouse.source("flights"))
         judgement = judge_small(table, run.contract, run.span, run.project.state)
         return None if isinstance(judgement, NotHere) else (judgement.rows, judgement.bad.num_rows)
 
@@ -120,7 +120,7 @@ def test_who_judges(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged(20) is None
 
 
-def test_broken_rows_are_quarantined_as_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_rows_are_quarantined_as_by_spark(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same rows with the same reasons, once; a row that breaks two rules is one row, under the first."""
     rows = [flight(number, f"2013-03-02T{number:02d}:00:00") for number in range(1, 21)]
     lake.append([*rows, flight(30, "2013-03-02T10:00:00", flight=-1, tailnum="X"), flight(31, "2013-03-20T10:00:00")])

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from tests.support.disks import full, small_disk
 from trendlake.pipelines.lake.here.read import TableHere, table_here
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import NotHere, tried
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.quality import key_index
 from trendlake.pipelines.quality.key_index import hashes_of, occurrences
-from trendlake.pipelines.spark.on_demand import session_on_demand
 
 COLUMNS = ["id", "place"]
 KEYS = st.tuples(st.one_of(st.none(), st.text("ab", max_size=2)), st.integers(0, 3))
@@ -33,8 +34,9 @@ def rows_of(keys: list[Any]) -> pa.Table:
 
 
 def opened(folder: Path) -> TableHere:
-    project = Project(folder, folder / ".trendlake")
-    return table_here(session_on_demand(project, Profile(master="local[1]"), "no Spark"), str(folder / "table"))
+    project, profile = Project(folder, folder / ".trendlake"), Profile(master="local[1]")
+    lake = Lake.on_demand(Warehouse.of(profile, project), project, profile, "no Spark")
+    return table_here(lake, str(folder / "table"))
 
 
 def counted(folder: Path, keys: list[Any]) -> list[int]:

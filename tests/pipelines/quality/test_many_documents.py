@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.bare_lake import bare_lake
 from tests.support.document_lake import DocumentLake
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
@@ -27,7 +28,9 @@ def test_the_windows_judged_alone(spark: SparkSession, tmp_path: Path, monkeypat
 
     def judged(documents: int) -> Judged:
         monkeypatch.setattr(limits, "DOCUMENTS_JUDGED", documents)
-        return answer_of(judge_small(table_here(spark, path), contract, SPAN, tmp_path / f"indexes {documents}"))
+        return answer_of(
+            judge_small(table_here(bare_lake(spark), path), contract, SPAN, tmp_path / f"indexes {documents}")
+        )
 
     few, many = judged(len(texts)), judged(len(texts) - 1)
     assert (few.rows, few.checks, few.broken) == (many.rows, many.checks, many.broken)

@@ -18,8 +18,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
 from tests.reference.page_numbers import in_order, reasons_of
-from tests.support.flights import Lake
+from tests.support.bare_lake import bare_lake
+from tests.support.flights import Flights
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.build import build_report, read_facts
@@ -39,11 +41,11 @@ DAY = datetime(2013, 3, 2, tzinfo=UTC)
 TIME = pa.timestamp("us", "UTC")
 
 
-def facts_of_run(lake: Lake, run_id: str) -> ReportFacts:
-    return read_facts(lake.spark, lake.warehouse, Path(lake.pattern()), run_id)
+def facts_of_run(lake: Flights, run_id: str) -> ReportFacts:
+    return read_facts(lake.lake, Path(lake.pattern()), run_id)
 
 
-def test_a_run_is_reported_with_the_history_before_it(story: Lake) -> None:
+def test_a_run_is_reported_with_the_history_before_it(story: Flights) -> None:
     """It counts its own day and draws both."""
     facts = facts_of_run(story, "two")
     assert facts.results is not None
@@ -61,9 +63,9 @@ def test_a_run_is_reported_with_the_history_before_it(story: Lake) -> None:
     assert len(facts.run.checks) > 2
 
 
-def test_its_files_stand_alone(story: Lake, tmp_path: Path) -> None:
+def test_its_files_stand_alone(story: Flights, tmp_path: Path) -> None:
     """A page with the answer, the origin and the pattern, and a picture."""
-    paths = build_report(story.spark, story.warehouse, Path(story.pattern()), "two", tmp_path / "reports")
+    paths = build_report(story.lake, Path(story.pattern()), "two", tmp_path / "reports")
     html = paths.html.read_text(encoding="utf-8")
     assert "EV leads with 4,095 snowballs, 98 % of all" in html
     assert str(facts_of_run(story, "two").run.plan_hash) in html
@@ -73,17 +75,17 @@ def test_its_files_stand_alone(story: Lake, tmp_path: Path) -> None:
     assert paths.png.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_automaton_is_that_of_the_run(story: Lake, tmp_path: Path) -> None:
+def test_the_automaton_is_that_of_the_run(story: Flights, tmp_path: Path) -> None:
     """Drawn where the file still says what the run computed; left out once it says something else."""
     run = story.run(story.pattern(), "2013-03-01", "2013-03-02", "two")
-    same = build_report(story.spark, story.warehouse, Path(story.pattern()), "two", tmp_path / "same", run.plan)
+    same = build_report(story.lake, Path(story.pattern()), "two", tmp_path / "same", run.plan)
     assert 'class="automaton"' in same.html.read_text(encoding="utf-8")
     other = story.run(story.pattern(within="2 days"), "2013-03-01", "2013-03-02", "two").plan
-    later = build_report(story.spark, story.warehouse, Path(story.pattern()), "two", tmp_path / "later", other)
+    later = build_report(story.lake, Path(story.pattern()), "two", tmp_path / "later", other)
     assert 'class="automaton"' not in later.html.read_text(encoding="utf-8")
 
 
-def test_a_report_made_later_shows_what_was_published_then(story: Lake) -> None:
+def test_a_report_made_later_shows_what_was_published_then(story: Flights) -> None:
     """The results are read at the version of the run, not at the newest."""
     counts = [
         {group.key[0]: group.amount.exact for group in results.top_groups}
@@ -93,14 +95,14 @@ def test_a_report_made_later_shows_what_was_published_then(story: Lake) -> None:
     assert [count["UA"] for count in counts] == [7, 15]
 
 
-def test_rows_that_broke_the_contract_are_shown_as_they_came(story: Lake) -> None:
+def test_rows_that_broke_the_contract_are_shown_as_they_came(story: Flights) -> None:
     """Of the run's own source version only; by rule and reason, with samples."""
-    run = read_run(story.spark, story.warehouse, "test_pattern", "two")
-    quarantine = read_quarantine(story.spark, story.warehouse, "flights", run)
+    run = read_run(story.lake, "test_pattern", "two")
+    quarantine = read_quarantine(story.lake, "flights", run)
     assert (quarantine.rows, quarantine.stored, sum(reason.rows for reason in quarantine.reasons)) == (1, 1, 1)
     assert quarantine.samples[0].rule == quarantine.reasons[0].rule
     assert ("carrier", "<b>&") in quarantine.samples[0].values
-    other = read_quarantine(story.spark, story.warehouse, "flights", replace(run, source_version=99))
+    other = read_quarantine(story.lake, "flights", replace(run, source_version=99))
     assert (other.rows, other.stored) == (1, 0)
 
 
@@ -143,7 +145,7 @@ def test_random_quarantines(spark: SparkSession, tmp_path: Path, seed: int) -> N
         warehouse = Warehouse(str(tmp_path / mapping))
         writer = frame_of(spark, table).coalesce(1).write.format("delta").option("delta.columnMapping.mode", mapping)
         writer.save(warehouse.quarantine("s"))
-        facts = read_quarantine(spark, warehouse, "s", replace(_run(None), source_version=7))
+        facts = read_quarantine(Lake.of(spark, warehouse), "s", replace(_run(None), source_version=7))
         assert [(item.rule or None, item.reason or None, item.rows) for item in facts.reasons] == [
             (rule or None, reason or None, n) for rule, reason, n in reasons[:REASONS_SHOWN]
         ]
@@ -167,31 +169,31 @@ def _shown(row: dict[str, Any]) -> dict[str, str]:
     return texts
 
 
-def test_an_unknown_run_is_an_error_of_its_own(lake: Lake, tmp_path: Path) -> None:
+def test_an_unknown_run_is_an_error_of_its_own(lake: Flights, tmp_path: Path) -> None:
     """With or without a table of runs."""
     pattern = Path(lake.pattern())
     with pytest.raises(RunNotFoundError, match="no run 'x' of pattern 'test_pattern'"):
-        build_report(lake.spark, lake.warehouse, pattern, "x", tmp_path)
+        build_report(lake.lake, pattern, "x", tmp_path)
     record = Record(run_id="y", pattern="test_pattern", stage="compute")
-    with recorded(lake.spark, lake.warehouse, record):
+    with recorded(lake.lake, record):
         pass
     with pytest.raises(RunNotFoundError) as error:
-        build_report(lake.spark, lake.warehouse, pattern, "x", tmp_path)
+        build_report(lake.lake, pattern, "x", tmp_path)
     assert error.value.code == "RUN_NOT_FOUND"
 
 
-def test_the_last_attempt_of_a_stage_counts(lake: Lake, tmp_path: Path) -> None:
+def test_the_last_attempt_of_a_stage_counts(lake: Flights, tmp_path: Path) -> None:
     """A failed attempt is remembered as one; a report of a run that never published can be made."""
     for error in ("[X] <b>boom</b>", None):
         record = Record(run_id="r", pattern="test_pattern", stage="compute", source="flights", windows=3)
         record.interval_from, record.interval_to = _micros(DAY), _micros(DAY + timedelta(days=1))
-        with suppress(ValueError), recorded(lake.spark, lake.warehouse, record):
+        with suppress(ValueError), recorded(lake.lake, record):
             if error is not None:
                 raise ValueError(error)
-    run = read_run(lake.spark, lake.warehouse, "test_pattern", "r")
+    run = read_run(lake.lake, "test_pattern", "r")
     assert [(stage.status, stage.attempts, stage.error) for stage in run.stages] == [("succeeded", 2, None)]
     assert (run.interval_from, run.interval_to, run.windows) == (DAY, DAY + timedelta(days=1), 3)
-    paths = build_report(lake.spark, lake.warehouse, Path(lake.pattern()), "r", tmp_path)
+    paths = build_report(lake.lake, Path(lake.pattern()), "r", tmp_path)
     assert "No results have been published yet" in paths.html.read_text(encoding="utf-8")
 
 
@@ -223,7 +225,7 @@ def test_columns_of_any_name_and_counts_of_any_size(spark: SparkSession, tmp_pat
     spark.createDataFrame(rows, schema).write.format("delta").save(path)
     returns = {"mean": "AVG(F.x)", "n": "COUNT(*)", "note": "MIN(F.y)"}
     pattern = replace(_pattern(tmp_path), group_by=("a.b", "c`d"), returns=returns)
-    facts = read_results(spark, path, pattern, _run("now"))
+    facts = read_results(bare_lake(spark), path, pattern, _run("now"))
     assert facts.group_columns == ("a.b", "c`d")
     assert facts.measures == ("mean", "n", "note")
     assert facts.measure.name == "n"
@@ -252,7 +254,7 @@ def test_more_rows_than_are_kept_give_the_same_facts(
 
 
 def _read(spark: SparkSession, path: str, folder: Path) -> ResultFacts:
-    return read_results(spark, path, _pattern(folder), _run(None))
+    return read_results(bare_lake(spark), path, _pattern(folder), _run(None))
 
 
 def _pattern(folder: Path) -> PatternFacts:

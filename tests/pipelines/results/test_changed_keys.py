@@ -11,12 +11,13 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from tests.conftest import CHAOS
+from tests.support.bare_lake import bare_lake
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import KEYS
 from tests.support.signals import DAY_US, START_US, Signals, signals
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.warehouse import latest_version, read_at
+from trendlake.pipelines.lake.lake import latest_version, read_at
 from trendlake.pipelines.results.coverage import spans
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.steps.revise import revise
@@ -113,7 +114,7 @@ def test_two_kinds_of_one_time(spark: SparkSession, tmp_path: Path) -> None:
 def stale(lake: Signals, run_id: str) -> list[tuple[float, float]]:
     """The days in which `revise` names windows of another form."""
     run = lake.run(*DAYS, run_id)
-    ledger, windows = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name), run.plan.windows
+    ledger, windows = read_ledger(run.lake, run.name, run.plan, run.contract.name), run.plan.windows
     stretches = spans([segment for segment in ledger.segments if segment.plan_hash != run.plan.hash])
     ends = [(windows.end(first) - windows.slide, windows.end(last)) for first, last in stretches]
     return [((start - START_US) / DAY_US, (end - START_US) / DAY_US) for start, end in ends]
@@ -129,7 +130,9 @@ def test_repeated_rows_of_other_programs(
     run = lake.run(*DAYS, "first")
     all_steps(run)
     path = lake.warehouse.results(run.name)
-    read_at(spark, path, latest_version(spark, path)).coalesce(1).write.format("delta").mode("append").save(path)
+    read_at(bare_lake(spark), path, latest_version(bare_lake(spark), path)).coalesce(1).write.format("delta").mode(
+        "append"
+    ).save(path)
     lake.insert([events()[25] | {"event_id": "late"}])
     if road == "revised":
         revise(renamed(run, "late"))

@@ -68,7 +68,7 @@ def named(record: Record) -> list[str]:
 def stale(lake: Signals, *, dry_run: bool = False) -> list[dict[str, Any]]:
     """What `trendlake backfill --stale` says, and does."""
     place = Place(lake.project, Profile(master="local[2]"))
-    return list(backfill.run_stale(place, lake.spark, [lake.pattern], None, False, dry_run))
+    return list(backfill.run_stale(place, lake.lake, [lake.pattern], None, False, dry_run))
 
 
 def wrong_plan(plan: Any, events: Any, windows: range) -> Any:

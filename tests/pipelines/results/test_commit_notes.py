@@ -7,11 +7,11 @@ import json
 import pytest
 
 from tests.golden.commit_notes import NOTES, commit_notes
-from tests.support.flights import Lake
+from tests.support.flights import Flights
 
 pytestmark = pytest.mark.spark
 
 
-def test_commit_notes_keep_their_form(lake: Lake) -> None:
+def test_commit_notes_keep_their_form(lake: Flights) -> None:
     """Where they are meant to change: `python -m tests.golden.commit_notes`, and a line in CHANGELOG.md."""
     assert commit_notes(lake) == json.loads(NOTES.read_text())

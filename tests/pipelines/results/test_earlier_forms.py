@@ -84,7 +84,7 @@ def stale_windows(lake: Signals) -> list[str]:
 def healed(lake: Signals) -> int:
     """The windows that `trendlake backfill --stale` computes."""
     place = Place(lake.project, Profile(master="local[2]"))
-    documents = backfill.run_stale(place, lake.spark, [lake.pattern], None, False, False)
+    documents = backfill.run_stale(place, lake.lake, [lake.pattern], None, False, False)
     return sum(item["windows"] for item in documents if "stretches" in item)
 
 

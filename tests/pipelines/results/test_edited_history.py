@@ -16,7 +16,7 @@ from tests.support.signal_patterns import KEYS
 from tests.support.signals import DAY_US, START_US, Signals, signals
 from trendlake.jobs.actions.history import print_diff
 from trendlake.jobs.terminal.json_output import json_text
-from trendlake.pipelines.lake.warehouse import read_at
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.results import history
 from trendlake.pipelines.results.history import ADDED, RETRACTED
 from trendlake.pipelines.results.provenance import PROVENANCE
@@ -63,11 +63,11 @@ def test_differences_lead_from_one_version_to_the_other(
     path = lake.warehouse.results(run.name)
     for at, later in ((1, 2), (0, 1) if form == 1 else (2, 3)):
         first, last = versions[at], versions[later]
-        counts, rows = history.between(lake.spark, path, run.plan, first, last)
-        by_spark = history._between_by_spark(lake.spark, path, run.plan, first, last, None)
+        counts, rows = history.between(lake.lake, path, run.plan, first, last)
+        by_spark = history._between_by_spark(lake.lake, path, run.plan, first, last, None)
         assert json_text([counts, rows], None) == json_text(list(by_spark), None)
         assert sum(counts.values()) == len(rows)
-        tables = [read_at(lake.spark, path, version) for version in (first, last)]
+        tables = [read_at(lake.lake, path, version) for version in (first, last)]
         names = [name for name in tables[1].columns if name not in PROVENANCE]
         before, after = (texts_of([row.asDict() for row in table.collect()], names) for table in tables)
         gone, came = (texts_of(side, names) for side in zip(*((item.before, item.after) for item in rows), strict=True))
@@ -84,7 +84,7 @@ def test_diff_prints_rows_without_a_column_of_the_key(
     """Those that were published before the key had it."""
     lake, runs, versions = edited
     path = lake.warehouse.results(runs[1].name)
-    print_diff(lake.spark, path, runs[1].plan, (str(versions[0]), str(versions[1])), 100)
+    print_diff(lake.lake, path, runs[1].plan, (str(versions[0]), str(versions[1])), 100)
     assert "retracted" in capsys.readouterr().out
 
 
@@ -93,7 +93,7 @@ def test_history_tells_each_row_that_went(edited: tuple[Signals, list[Run], list
     on the present key changed in the same version; and of an edit that gives up the group."""
     lake, runs, versions = edited
     path, plan = lake.warehouse.results(runs[0].name), runs[0].plan
-    values = history.values(lake.spark, path, plan, {"place": "n"}, START_US + 2 * DAY_US)
+    values = history.values(lake.lake, path, plan, {"place": "n"}, START_US + 2 * DAY_US)
     assert Counter(value.commit.version for value in values if value.row is None) == {versions[2]: 1, versions[3]: 1}
     shown = Counter(value.commit.version for value in values if value.row is not None)
     assert shown == {versions[0]: 1, versions[1]: 2, versions[2]: 1}
@@ -104,6 +104,6 @@ def test_a_page_takes_no_row_for_another(edited: tuple[Signals, list[Run], list[
     and came each for itself; another row has a new value."""
     lake, runs, versions = edited
     path, plan = lake.warehouse.results(runs[0].name), runs[0].plan
-    samples = read_changes._samples_here(lake.spark, path, plan, [versions[2]])
-    assert samples == read_changes._samples_by_spark(lake.spark, path, plan, [versions[2]])
+    samples = read_changes._samples_here(lake.lake, path, plan, [versions[2]])
+    assert samples == read_changes._samples_by_spark(lake.lake, path, plan, [versions[2]])
     assert [change.kind for change in samples[versions[2]]] == ["retracted", "retracted", "added", "changed"]

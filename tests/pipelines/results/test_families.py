@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.bare_lake import bare_lake
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_changes import change
@@ -17,7 +18,8 @@ from tests.support.signals import DAY_US, IN_WORKERS, Signals, signals, tidy_bat
 from trendlake.cep_core.sharing.family import FamilyPlan
 from trendlake.jobs.actions.backfill import run_backfill
 from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.lake.warehouse import latest_version, read_at
+from trendlake.pipelines.lake.lake import Lake, latest_version, read_at
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.results.read import Selection, group_values, read_rows
 from trendlake.pipelines.runs.run import Run, prepare
 from trendlake.pipelines.runs.stage import Record
@@ -107,7 +109,7 @@ def test_run_revise_edit(spark: SparkSession, tmp_path: Path, kind: str) -> None
     agree(lake, first)
     assert isinstance(first.plan, FamilyPlan)
     path = lake.warehouse.results(first.name)
-    assert latest_version(spark, path) == 1  # made, and one commit
+    assert latest_version(bare_lake(spark), path) == 1  # made, and one commit
     for number in range(2):
         change(rng, lake, tidy=True)
         revise(renamed(first, f"revision {number}"))
@@ -117,8 +119,10 @@ def test_run_revise_edit(spark: SparkSession, tmp_path: Path, kind: str) -> None
     assert edited.plan.hash != first.plan.hash
     agree(lake, edited)
     assert unchanged_members(edited) == 3
-    assert changes(lake, edited, latest_version(spark, path)) <= {(3, "s"), (4, "s")}
-    hashes = {row["plan_hash"] for row in read_at(spark, path, latest_version(spark, path)).collect()}
+    assert changes(lake, edited, latest_version(bare_lake(spark), path)) <= {(3, "s"), (4, "s")}
+    hashes = {
+        row["plan_hash"] for row in read_at(bare_lake(spark), path, latest_version(bare_lake(spark), path)).collect()
+    }
     assert hashes == {edited.plan.form}
     change(rng, lake, tidy=True)
     record: Record = revise(renamed(edited, "after the edit"))
@@ -139,13 +143,13 @@ def test_members_only_leave(spark: SparkSession, tmp_path: Path) -> None:
     write(lake, "least,where\n1,n\n,n\n")
     plan = lake.run(FIRST_DAY, LAST_DAY, "look").plan
     path = lake.warehouse.results("watched")
-    rows = read_rows(spark, path, plan, Selection())
+    rows = read_rows(bare_lake(spark), path, plan, Selection())
     assert rows.stale == sum(row["least"] in (3, 5) for row in rows.table.to_pylist())
     fewer = run_of(lake, "fewer")
     assert unchanged_members(fewer) == 2
     agree(lake, fewer)
     chosen = Selection(groups=group_values(fewer.plan, {"least": "1", "where": "n"}, "--group"))
-    rows = read_rows(spark, path, fewer.plan, chosen)
+    rows = read_rows(bare_lake(spark), path, fewer.plan, chosen)
     assert rows.stale == 0
     assert {(row["least"], row["where"]) for row in rows.table.to_pylist()} == {(1, "n")}
 
@@ -189,7 +193,7 @@ def test_backfill_batch_and_expect(spark: SparkSession, tmp_path: Path) -> None:
     lake.insert(tidy_batch(random.Random(7), 55))
     days = ("2026-01-01T12:00:00Z", "2026-01-03T12:00:00Z")
     place = Place(lake.project, IN_WORKERS)
-    *chunks, total = run_backfill(place, spark, lake.pattern, *days, DAY_US, False, False)
+    *chunks, total = run_backfill(place, Lake.of(spark, place.warehouse), lake.pattern, *days, DAY_US, False, False)
     assert (len(chunks), total["computed"]) == (2, 2)
     run = lake.run(FIRST_DAY, LAST_DAY, "all at once")
     agree(lake, run)
@@ -199,9 +203,17 @@ def test_backfill_batch_and_expect(spark: SparkSession, tmp_path: Path) -> None:
     sibling = tmp_path / "project" / "sibling.yaml"
     text = FAMILIES["matches"].replace("$least", "3").replace("$where", "'n'")
     sibling.write_text(f"name: sibling\nsource: signals\n{text}")
-    other = prepare(spark, lake.project, IN_WORKERS, str(sibling), "batch", run.start_us, run.end_us)
+    other = prepare(
+        Lake.of(spark, Warehouse.of(IN_WORKERS, lake.project)),
+        lake.project,
+        IN_WORKERS,
+        str(sibling),
+        "batch",
+        run.start_us,
+        run.end_us,
+    )
     members = [Member("watched", lake.run(FIRST_DAY, LAST_DAY, "batch")), Member("sibling", other)]
-    list(run_batch(spark, members))
+    list(run_batch(bare_lake(spark), members))
     assert [member.state for member in members] == ["succeeded"] * 2
     agree(lake, run)
     assert members[0].records[-1].rows_inserted == members[0].records[-1].rows_deleted == 0

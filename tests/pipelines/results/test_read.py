@@ -25,8 +25,8 @@ from trendlake.jobs.terminal.json_output import json_text
 from trendlake.pipelines.errors import BadNumberError, BadTimeError, ProjectError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import latest_version, read_at
 from trendlake.pipelines.lake.road import NotHereError
-from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.results import history, read
 from trendlake.pipelines.results.read import Rows, Selection, group_values
 from trendlake.pipelines.runs.record import newest_records
@@ -69,8 +69,8 @@ def test_rows_and_their_order(published: tuple[Signals, Run]) -> None:
     """Of any version, any group, any stretch of time, with or without a limit."""
     lake, run = published
     path, plan, rng = lake.warehouse.results(run.name), run.plan, random.Random(5)
-    last = latest_version(lake.spark, path)
-    every = read.read_rows(lake.spark, path, plan, Selection()).table.to_pylist()
+    last = latest_version(lake.lake, path)
+    every = read.read_rows(lake.lake, path, plan, Selection()).table.to_pylist()
     assert every
     limits: list[int | None] = [None, 1, 3, 1000]
     for number in range(12 if CHAOS else 5):
@@ -80,8 +80,8 @@ def test_rows_and_their_order(published: tuple[Signals, Run]) -> None:
         start = START_US + rng.randrange(3) * DAY_US if rng.random() < 0.4 else None
         selection = Selection(groups, start, None if start is None else start + DAY_US, limits[number % 4])
         version = rng.randrange(1, last + 1)
-        local = read._here(table_here(lake.spark, path, version), plan, selection)
-        by_spark = read._by_spark(read_at(lake.spark, path, version), plan, selection)
+        local = read._here(table_here(lake.lake, path, version), plan, selection)
+        by_spark = read._by_spark(read_at(lake.lake, path, version), plan, selection)
         assert _facts(local) == _facts(by_spark), (selection, version)
 
 
@@ -93,11 +93,11 @@ def test_differences(published: tuple[Signals, Run]) -> None:
     """Between any two versions, either way."""
     lake, run = published
     path = lake.warehouse.results(run.name)
-    last = latest_version(lake.spark, path)
+    last = latest_version(lake.lake, path)
     kinds = 0
     for first, second in ((0, last), (last, 1), (1, last), (last, last)):
-        counts, rows = history.between(lake.spark, path, run.plan, first, second)
-        expected = history._between_by_spark(lake.spark, path, run.plan, first, second, None)
+        counts, rows = history.between(lake.lake, path, run.plan, first, second)
+        expected = history._between_by_spark(lake.lake, path, run.plan, first, second, None)
         assert (counts, plain(rows)) == (expected[0], plain(expected[1]))
         kinds += sum(map(bool, counts.values()))
     assert kinds >= 3
@@ -107,16 +107,16 @@ def test_samples_of_changes(published: tuple[Signals, Run], monkeypatch: pytest.
     """The rows of each publication that a pattern's page shows: the first few, and all."""
     lake, run = published
     path = lake.warehouse.results(run.name)
-    versions = list(range(1, latest_version(lake.spark, path) + 1))
+    versions = list(range(1, latest_version(lake.lake, path) + 1))
     for most in (2, 1_000):
         monkeypatch.setattr(read_changes, "ROWS_SHOWN", most)
-        samples = read_changes._samples_here(lake.spark, path, run.plan, versions)
-        assert samples == read_changes._samples_by_spark(lake.spark, path, run.plan, versions)
+        samples = read_changes._samples_here(lake.lake, path, run.plan, versions)
+        assert samples == read_changes._samples_by_spark(lake.lake, path, run.plan, versions)
     kinds = {change.kind for changes in samples.values() for change in changes}
     assert len(kinds) >= 2
     monkeypatch.setattr(limits, "CHANGES_READ", 1)
     with pytest.raises(NotHereError):
-        read_changes._samples_here(lake.spark, path, run.plan, versions)
+        read_changes._samples_here(lake.lake, path, run.plan, versions)
 
 
 def test_values_of_a_row(published: tuple[Signals, Run]) -> None:
@@ -125,12 +125,12 @@ def test_values_of_a_row(published: tuple[Signals, Run]) -> None:
     path, plan = lake.warehouse.results(run.name), run.plan
     first, last = START_US, START_US + 3 * DAY_US
     selection = Selection({}, first, last)
-    local = history._changes_here(lake.spark, path, plan, selection, 0)
-    by_spark = history._changes_by_spark(lake.spark, path, plan, selection, 0)
+    local = history._changes_here(lake.lake, path, plan, selection, 0)
+    by_spark = history._changes_by_spark(lake.lake, path, plan, selection, 0)
     assert plain([list(change) for change in local]) == plain([list(change) for change in by_spark])
     assert len({version for version, _, _ in local}) >= 2
     groups = {name: local[0][2][name] for name in plan.key if not isinstance(local[0][2][name], list | datetime)}
-    mine = history._changes_here(lake.spark, path, plan, Selection(groups, first, last), 0)
+    mine = history._changes_here(lake.lake, path, plan, Selection(groups, first, last), 0)
     assert mine
     assert all(_same(row, groups) for _, _, row in mine)
 
@@ -143,9 +143,9 @@ def _same(row: Mapping[str, Any], groups: Mapping[str, Any]) -> bool:
 def test_records(published: tuple[Signals, Run], monkeypatch: pytest.MonkeyPatch) -> None:
     """Run records too; times have a zone here and are the machine's by Spark."""
     lake, _run = published
-    local = newest_records(lake.spark, lake.warehouse, "watched", 100)
+    local = newest_records(lake.lake, "watched", 100)
     with only_spark():
-        by_spark = newest_records(lake.spark, lake.warehouse, "watched", 100)
+        by_spark = newest_records(lake.lake, "watched", 100)
     assert plain(local) == plain(by_spark)
     assert local is not None
     assert len(local) == 6

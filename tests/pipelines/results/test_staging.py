@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.support.bare_lake import bare_lake
 from tests.support.cases import Case, load
 from tests.support.engines import to_table
 from tests.support.worked_cases import CHECKED, PROFILE, run_of, source_of
@@ -17,7 +18,6 @@ from trendlake.pipelines.execute.channel import Channel, Member
 from trendlake.pipelines.execute.distribute import distribute
 from trendlake.pipelines.execute.shard_plan import Cut
 from trendlake.pipelines.execute.worker import Work, answers_of
-from trendlake.pipelines.lake.warehouse import on_disk
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.results.computation import computed
 from trendlake.pipelines.results.source_events import read_events
@@ -121,6 +121,6 @@ def test_half_written_files_are_not_read(spark: SparkSession, project: Project) 
 
 
 def test_what_lies_elsewhere_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
-    assert on_disk(spark, str(tmp_path / "a b")) == tmp_path / "a b"
-    assert on_disk(spark, (tmp_path / "a").as_uri()) == tmp_path / "a"
-    assert on_disk(spark, "http://127.0.0.1/warehouse") is None
+    assert bare_lake(spark).on_disk(str(tmp_path / "a b")) == tmp_path / "a b"
+    assert bare_lake(spark).on_disk((tmp_path / "a").as_uri()) == tmp_path / "a"
+    assert bare_lake(spark).on_disk("http://127.0.0.1/warehouse") is None

@@ -20,7 +20,7 @@ from trendlake.jobs.main import app
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.errors import ResultsTypeError, StepOrderError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.warehouse import exists, latest_version
+from trendlake.pipelines.lake.lake import Lake, exists, latest_version
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results import reset
 from trendlake.pipelines.results.ledger import read_ledger
@@ -48,7 +48,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Signals:
 
 def published(lake: Signals, run: Run) -> tuple[int, list[Any]]:
     path = lake.warehouse.results(run.name)
-    return latest_version(lake.spark, path), sorted(map(str, lake.spark.read.format("delta").load(path).collect()))
+    return latest_version(lake.lake, path), sorted(map(str, lake.spark.read.format("delta").load(path).collect()))
 
 
 def test_a_run_is_refused(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,23 +93,23 @@ def test_reset(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     versions, rows = published(lake, run)
     source = lake.version()
     monkeypatch.setattr(resetting, "find_place", lambda *_, **__: Place(lake.project, Profile(master="local[2]")))
-    monkeypatch.setattr(resetting, "session", lambda *_, **__: nullcontext(lake.spark))
+    monkeypatch.setattr(resetting, "session", lambda place, *_, **__: nullcontext(Lake.of(lake.spark, place.warehouse)))
     answer = CliRunner().invoke(app, ["reset", lake.pattern], input="n\n")
     assert answer.exit_code == 1
     assert f"results/watched: {len(rows)} rows and {versions + 1} versions are lost" in answer.output
-    assert exists(lake.spark, lake.warehouse.results("watched"))
+    assert exists(lake.lake, lake.warehouse.results("watched"))
     done = CliRunner().invoke(app, ["reset", lake.pattern, "--yes"])
     assert done.exit_code == 0, done.output
-    assert not exists(lake.spark, lake.warehouse.results("watched"))
-    assert reset.published(lake.spark, lake.warehouse.results("watched")) is None
+    assert not exists(lake.lake, lake.warehouse.results("watched"))
+    assert reset.published(lake.lake, lake.warehouse.results("watched")) is None
     assert lake.version() == source
-    records = newest_records(lake.spark, lake.warehouse, "watched", 100)
+    records = newest_records(lake.lake, "watched", 100)
     assert records is not None
     assert len(records) == 5
     with pytest.raises(StepOrderError, match="has published nothing"):
         revise.revise(renamed(run, "too early"))
     all_steps(run)
-    ledger = read_ledger(lake.spark, lake.warehouse, "watched", run.plan, "signals")
+    ledger = read_ledger(lake.lake, "watched", run.plan, "signals")
     assert [(item.first, item.last) for item in ledger.segments] == [(run.windows[0], run.windows[-1])]
     lake.insert([row(20, 30)])
     revise.revise(renamed(run, "revised"))

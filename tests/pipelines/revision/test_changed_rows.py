@@ -12,14 +12,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import DRAWS, PART
+from tests.support.bare_lake import bare_lake
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import START_US, Signals, batch, signals, tidy_batch
 from trendlake.pipelines.contracts.column_names import REASONS
+from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.road import NotHereError
-from trendlake.pipelines.lake.warehouse import read_at
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine_counts import broken_of
 from trendlake.pipelines.revision.change_feed import Changes, changes
@@ -57,7 +58,7 @@ def test_as_spark_says(spark: SparkSession, tmp_path: Path, draw: int) -> None:
         if version == after:  # none of them met a row
             continue
         mine = changed_rows(run, Task(version, None, after, True, tidy, (), (), None), MOST)
-        theirs = changes(spark, lake.source, run.contract, after, version, settled=True, unique=tidy)
+        theirs = changes(bare_lake(spark), lake.source, run.contract, after, version, settled=True, unique=tidy)
         assert isinstance(theirs, Changes)
         try:
             assert mine.rows == theirs.rows, done
@@ -67,7 +68,7 @@ def test_as_spark_says(spark: SparkSession, tmp_path: Path, draw: int) -> None:
             )
             bad = q.bad_rows(theirs.bad, "r", version).select(*names, *REASONS)
             assert bag(mine.bad.to_pylist()) == bag(bad.toArrow().to_pylist())
-            repeats = q.repeated(read_at(spark, lake.source, version), run.contract.rules, None)
+            repeats = q.repeated(read_at(bare_lake(spark), lake.source, version), run.contract.rules, None)
             assert mine.unique != repeats
         finally:
             for frame in theirs.persisted:

@@ -39,7 +39,7 @@ from tests.support.signals import (
 )
 from trendlake.pipelines.errors import StepOrderError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.revision import rewrite as local_rewrite
 from trendlake.pipelines.steps.revise import revise
 from trendlake.pipelines.steps.sequence import STEPS
@@ -172,11 +172,11 @@ def other(rng: random.Random, most: int) -> int:
 def edited_between_steps(rng: random.Random, lake: Signals, most: int, run_id: str) -> int:
     """A run whose contract is edited on its way: the next step refuses, and nothing is published. The new bound."""
     run, steps, stop = lake.run(FIRST_DAY, LAST_DAY, run_id), list(STEPS.values()), rng.randrange(1, len(STEPS))
-    before = latest_version(lake.spark, lake.warehouse.results(run.name))
+    before = latest_version(lake.lake, lake.warehouse.results(run.name))
     for step in steps[:stop]:
         step(run)
     lake.edit_contract(most := other(rng, most))
     with pytest.raises(StepOrderError, match="contract"):
         steps[stop](lake.run(FIRST_DAY, LAST_DAY, run_id))
-    assert latest_version(lake.spark, lake.warehouse.results(run.name)) == before
+    assert latest_version(lake.lake, lake.warehouse.results(run.name)) == before
     return most

@@ -18,12 +18,13 @@ from pyspark.sql import SparkSession
 from tests.conftest import CHAOS
 from tests.pipelines.steps.test_stage_records import PLAIN, events
 from tests.support import plain_writer
+from tests.support.bare_lake import bare_lake
 from tests.support.flights import all_steps, renamed
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signals import START_US, Signals, signals
 from trendlake.cep_core import AnyPlan
 from trendlake.pipelines.lake.commits import read_log_anew
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.results.coverage import spans
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.runs.run import Run
@@ -73,8 +74,8 @@ def revision(record: Record) -> str:
 
 
 def freshness(lake: Signals, run: Run) -> str:
-    source = read_source(lake.spark, lake.warehouse, "signals", lake.contract)
-    return freshness_words(read_freshness(lake.spark, lake.warehouse, run.name, run.plan, source))[1]
+    source = read_source(lake.lake, "signals", lake.contract)
+    return freshness_words(read_freshness(lake.lake, run.name, run.plan, source))[1]
 
 
 @pytest.mark.more_in_chaos
@@ -93,13 +94,13 @@ def test_source_made_anew(spark: SparkSession, tmp_path: Path, commits: int) -> 
     lake.recreate([*(events(range(n, 60, 6)) for n in range(commits - 1)), [BAD | {"remark": "new"}]])
     assert freshness(lake, run) == "Source or results replaced"
     chunks = [Chunk(run.start_us, run.end_us)]
-    done = list(backfill(spark, lambda chunk: replace(run, run_id="r"), chunks))
+    done = list(backfill(bare_lake(spark), lambda chunk: replace(run, run_id="r"), chunks))
     assert done[0][1] is not None, "the chunk is not passed over"
     if commits > 1:
         right(lake, run)
     quarantine = spark.read.format("delta").load(lake.warehouse.quarantine("signals"))
     assert sorted(row["remark"] for row in quarantine.collect()) == ["", "new"]
-    assert next(backfill(spark, lambda chunk: renamed(run, "again"), chunks))[1] is None, "now it is"
+    assert next(backfill(bare_lake(spark), lambda chunk: renamed(run, "again"), chunks))[1] is None, "now it is"
 
     deliveries = [events(range(n, 70, 5)) for n in range(commits)]
     lake.recreate([[*deliveries[0], NO_TIME], *deliveries[1:]])
@@ -115,7 +116,7 @@ def test_results_changed_by_others(spark: SparkSession, original: Signals, tmp_p
     lake = original.copied(tmp_path / "p")
     run = lake.run(0, DAYS, "r")
     path = lake.warehouse.results(run.name)
-    before = latest_version(spark, path)
+    before = latest_version(bare_lake(spark), path)
     lake.insert(events(range(1, 6)))
     revise(renamed(run, "late"))
     right(lake, run)
@@ -128,7 +129,7 @@ def test_results_changed_by_others(spark: SparkSession, original: Signals, tmp_p
     DeltaTable.forPath(spark, path).optimize().executeCompaction()
     assert revision(revise(renamed(run, "optimized"))) == "nothing new since version 2"
     chunks = [Chunk(run.start_us, run.end_us)]
-    assert next(backfill(spark, lambda chunk: renamed(run, "b"), chunks))[1] is None
+    assert next(backfill(bare_lake(spark), lambda chunk: renamed(run, "b"), chunks))[1] is None
 
     second = datetime(2026, 1, 2, tzinfo=UTC)
     plain_writer.change(spark, path, lambda row: None if row["window_start"] < second else row)
@@ -146,7 +147,7 @@ def test_results_made_anew(spark: SparkSession, original: Signals, tmp_path: Pat
     assert revise(renamed(run, "quiet")).note is not None
     path = lake.warehouse.results(run.name)
     shutil.rmtree(path)
-    read_log_anew(spark, path)
+    read_log_anew(bare_lake(spark), path)
     all_steps(lake.run(0, 1, "r"))
     assert covered_windows(lake, run.plan) == [(0, 0)]
     all_steps(lake.run(1, DAYS, "rest"))
@@ -154,7 +155,7 @@ def test_results_made_anew(spark: SparkSession, original: Signals, tmp_path: Pat
 
 
 def covered_windows(lake: Signals, plan: AnyPlan) -> list[tuple[int, int]]:
-    return spans(read_ledger(lake.spark, lake.warehouse, "watched", plan, "signals").segments)
+    return spans(read_ledger(lake.lake, "watched", plan, "signals").segments)
 
 
 def test_notes_without_ids(spark: SparkSession, original: Signals, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from tests.support.flights import Lake, all_steps, flight, renamed
+from tests.support.flights import Flights, all_steps, flight, renamed
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import TableHere
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.revision import spark
 from trendlake.pipelines.runs.record import find
 from trendlake.pipelines.runs.run import Run
@@ -61,7 +61,7 @@ COUNTS = (
 
 
 @pytest.fixture(scope="module")
-def original(shared_lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def original(shared_lake: Flights, tmp_path_factory: pytest.TempPathFactory) -> Flights:
     """Two days of six carriers, and the results of a pattern for each of them and of one for all."""
     project = shared_lake.project
     own = replace(project, root=tmp_path_factory.mktemp("project"))
@@ -89,24 +89,24 @@ def original(shared_lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lak
 
 
 @pytest.fixture
-def lake(original: Lake, tmp_path: Path) -> Lake:
+def lake(original: Flights, tmp_path: Path) -> Flights:
     return copied(original, tmp_path / "state")
 
 
-def copied(lake: Lake, state: Path) -> Lake:
+def copied(lake: Flights, state: Path) -> Flights:
     """The same tables in another place."""
     shutil.copytree(lake.project.state, state)
     return replace(lake, project=replace(lake.project, state=state))
 
 
-def batch(lake: Lake, run_id: str) -> list[Member]:
+def batch(lake: Flights, run_id: str) -> list[Member]:
     """All patterns after a run."""
     members = [Member(name, run) for name, run in runs(lake, run_id).items()]
-    list(run_batch(lake.spark, members))
+    list(run_batch(lake.lake, members))
     return members
 
 
-def correct(lake: Lake) -> None:
+def correct(lake: Flights) -> None:
     """Rows of two carriers change, in both directions; one changes where no pattern looks."""
     changes = {"UA-103": {"dep_delay": 99.0}, "UA-115": {"dep_delay": 99.0}, "UA-101": {"dep_time": 901}}
     for ident, values in changes.items():
@@ -114,28 +114,28 @@ def correct(lake: Lake) -> None:
     lake.change(lambda row: None if row["event_id"] == "UA-205" else row)
 
 
-def break_one(lake: Lake) -> None:
+def break_one(lake: Flights) -> None:
     lake.change(lambda row: row | {"tailnum": "X"} if row["event_id"] == "UA-209" else row)
 
 
-def runs(lake: Lake, run_id: str) -> dict[str, Run]:
+def runs(lake: Flights, run_id: str) -> dict[str, Run]:
     return {name: lake.run(name, *DAYS, run_id) for name in (*NAMES, "pairs")}
 
 
-def feed(lake: Lake, name: str) -> list[dict[str, Any]]:
+def feed(lake: Flights, name: str) -> list[dict[str, Any]]:
     rows = pa.table(DeltaTable(lake.warehouse.results(name)).load_cdf(starting_version=0)).drop_columns(OWN)
     return sorted(rows.to_pylist(), key=str)
 
 
-def facts(lake: Lake, name: str, run_id: str) -> dict[str, Any]:
-    record = find(lake.spark, lake.warehouse, name, run_id, "revise")
+def facts(lake: Flights, name: str, run_id: str) -> dict[str, Any]:
+    record = find(lake.lake, name, run_id, "revise")
     assert record is not None
     return {key: value for key, value in vars(record).items() if key not in ("seconds", "staged_version")}
 
 
 @pytest.mark.parametrize("in_process", [True, pytest.param(False, marks=pytest.mark.repeats)])
 def test_each_is_revised_as_alone(
-    lake: Lake, tmp_path: Path, in_process: bool, monkeypatch: pytest.MonkeyPatch
+    lake: Flights, tmp_path: Path, in_process: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In this process, and by Spark; a row goes to quarantine: once."""
     correct(lake)
@@ -147,11 +147,11 @@ def test_each_is_revised_as_alone(
     of_file, of_spark = TableHere.feed, spark.changes
     monkeypatch.setattr(TableHere, "feed", lambda *args: reads.append("here") or of_file(*args))
     monkeypatch.setattr(spark, "changes", lambda *args, **named: reads.append("spark") or of_spark(*args, **named))
-    written = latest_version(lake.spark, lake.warehouse.runs)
+    written = latest_version(lake.lake, lake.warehouse.runs)
     attempts = revise_together(list(runs(lake, "r2").values()))
     assert reads == (["here"] if in_process else ["here", "spark"])
     assert [attempt.error for attempt in attempts] == [None] * 7
-    assert latest_version(lake.spark, lake.warehouse.runs) == written + 1
+    assert latest_version(lake.lake, lake.warehouse.runs) == written + 1
     computed = {attempt.record.pattern for attempt in attempts if attempt.record.windows}
     assert computed == {"c3", "c5", "pairs"}
     assert DeltaTable(lake.warehouse.quarantine("flights")).to_pyarrow_table()["run_id"].to_pylist() == ["r2"]
@@ -169,7 +169,7 @@ def test_each_is_revised_as_alone(
         assert done.rows_inserted == done.rows_updated == done.rows_deleted == 0
 
 
-def test_one_that_fails_stops_no_other(lake: Lake) -> None:
+def test_one_that_fails_stops_no_other(lake: Flights) -> None:
     correct(lake)
     table = lake.warehouse.results("c1")
     shutil.rmtree(table)

@@ -59,6 +59,8 @@ def contract(more: str = "") -> str:
 FRESH = """\
 import json, sys
 from pathlib import Path
+from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.spark.session import start_session
@@ -67,7 +69,8 @@ from trendlake.pipelines.runs.run import prepare
 
 folder, settings = Path(sys.argv[1]), json.loads(sys.argv[2])
 project, profile = Project(folder, folder / "state"), Profile(master="local[2]", spark=settings)
-run = prepare(start_session(project, profile), project, profile, str(folder / "watched.yaml"), "late", 0, 1)
+lake = Lake.of(start_session(project, profile), Warehouse.of(profile, project))
+run = prepare(lake, project, profile, str(folder / "watched.yaml"), "late", 0, 1)
 record = revise(run)
 print(json.dumps([record.staged_version, record.rows_updated, [check.observed for check in record.checks]]))
 print(json.dumps("great_expectations" in sys.modules))

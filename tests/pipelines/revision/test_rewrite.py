@@ -24,6 +24,7 @@ from pyspark.sql import functions as sf
 
 from tests.random.profile import CI
 from tests.support import plain_writer
+from tests.support.bare_lake import bare_lake
 from tests.support.empty_tables import copied
 from trendlake.cep_core.events.arrays import repeated
 from trendlake.pipelines.lake.commit import Commit
@@ -31,8 +32,8 @@ from trendlake.pipelines.lake.create import FED, create_table
 from trendlake.pipelines.lake.here import write
 from trendlake.pipelines.lake.here.log import commit_actions
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
+from trendlake.pipelines.lake.lake import Lake, latest_version, read_at
 from trendlake.pipelines.lake.road import NotHereError
-from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.provenance import identity
 from trendlake.pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
@@ -85,7 +86,7 @@ def table_of(rows: Rows) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-class Lake:
+class Results:
     """A results table and what its rows should be."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
@@ -94,7 +95,7 @@ class Lake:
 
     def _create(self) -> None:
         schema = self.spark.createDataFrame(SCHEMA.empty_table()).schema
-        create_table(self.spark, self.path, schema, FED, "making a table of a test")
+        create_table(bare_lake(self.spark), self.path, schema, FED, "making a table of a test")
 
     def write(self, rows: Rows) -> None:
         plain_writer.append(self.spark, self.path, table_of(rows))
@@ -106,9 +107,9 @@ class Lake:
 
     def rewrite(self, rows: Rows, slices: Any = EVER) -> Rewrite:
         """What brings the rows in `slices` to `rows`."""
-        there = Published.of(table_here(self.spark, self.path), "at", slices, 1_000)
-        warehouse = SimpleNamespace(results=lambda _: self.path, table_of=lambda name: name)
-        run: Any = SimpleNamespace(spark=self.spark, name="watched", warehouse=warehouse)
+        there = Published.of(table_here(bare_lake(self.spark), self.path), "at", slices, 1_000)
+        warehouse: Any = SimpleNamespace(results=lambda _: self.path, table_of=lambda name: name)
+        run: Any = SimpleNamespace(lake=Lake.of(self.spark, warehouse), name="watched", warehouse=warehouse)
         plan: Any = SimpleNamespace(key=("id",), owned=lambda _: ("at", 0, 0))
         return Rewrite(run, plan, there, differing(there.rows, table_of(rows), identity(plan)))
 
@@ -124,11 +125,14 @@ class Lake:
 
     def rows(self) -> Counter[str]:
         """As Spark reads them."""
-        return bag(read_at(self.spark, self.path, latest_version(self.spark, self.path)))
+        return bag(read_at(bare_lake(self.spark), self.path, latest_version(bare_lake(self.spark), self.path)))
 
     def versions(self, versions: Iterable[int]) -> dict[int, Counter[str]]:
         """The rows of each version, by one job of Spark."""
-        frames = [read_at(self.spark, self.path, version).withColumn(VERSION, sf.lit(version)) for version in versions]
+        frames = [
+            read_at(bare_lake(self.spark), self.path, version).withColumn(VERSION, sf.lit(version))
+            for version in versions
+        ]
         return by_version(reduce(DataFrame.unionByName, frames).toArrow(), versions)
 
     def feeds(self, versions: Iterable[int]) -> dict[int, Counter[str]]:
@@ -166,7 +170,7 @@ STEPS: list[Callable[[Rows], Rows]] = [
 @pytest.mark.parametrize("writer", ["delta-rs", pytest.param("Spark", marks=pytest.mark.repeats)])
 def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, writer: str, monkeypatch: Any) -> None:
     """To an empty table and from it, in one file and in several, by the one writer and the other."""
-    lake, rows = Lake(spark, tmp_path), []
+    lake, rows = Results(spark, tmp_path), []
     if writer == "Spark":
         monkeypatch.setattr(Publication, "change", only_spark)
     else:
@@ -194,23 +198,23 @@ def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, writer: str, monk
 def test_files_that_no_window_touches_stay(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
     """Of the others the rows outside the windows stay; statistics pass over no row that is there."""
     monkeypatch.setattr(local_rewrite, "frame_of", None)  # no MERGE
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     for first in (0, 10, 20):
         lake.write_by_spark([row(n) for n in range(first, first + 10)])
     start = round(NOON.timestamp()) * 1_000_000
     slices = [(start, start + 3 * 3_600_000_000), (start + 12 * 3_600_000_000, start + 14 * 3_600_000_000)]
     unchanged = [row(n) for n in range(30) if n not in (0, 1, 2, 12, 13)]
     changed = [row(0), row(1, real=8.0), row(13, real=9.0), row(40, at=NOON + 13 * HOUR)]
-    files = set(table_here(spark, lake.path).files)
+    files = set(table_here(bare_lake(spark), lake.path).files)
     lake.bring(changed, slices)
     assert lake.rows() == bag(table_of([*unchanged, *changed]))
-    assert len(files & set(table_here(spark, lake.path).files)) == 1
+    assert len(files & set(table_here(bare_lake(spark), lake.path).files)) == 1
     written = [item for item in [*unchanged, *changed] if item["at"] < NOON + 20 * HOUR]  # the last file is as it was
     asked = [one_row(spark.read.format("delta").load(lake.path), item) for item in written]
     numbered = [frame.select(sf.lit(number)) for number, frame in enumerate(asked)]
     assert sorted(row[0] for row in reduce(DataFrame.union, numbered).collect()) == list(range(len(asked)))
     DeltaTable.forPath(spark, lake.path).optimize().executeCompaction()
-    assert len(table_here(spark, lake.path).files) == 1
+    assert len(table_here(bare_lake(spark), lake.path).files) == 1
     assert lake.rows() == bag(table_of([*unchanged, *changed]))
 
 
@@ -218,7 +222,7 @@ def test_files_that_no_window_touches_stay(spark: SparkSession, tmp_path: Path, 
 @pytest.mark.parametrize("made_by", ["Trendlake", "Spark"])
 def test_spark_skips_no_row(spark: SparkSession, tmp_path: Path, made_by: str) -> None:
     """By bounds in the log or in a file: NaN is the largest number, and large decimals are as large as they are."""
-    lake, rows = Lake(spark, tmp_path), [row(1), row(2), row(4), row(5)]
+    lake, rows = Results(spark, tmp_path), [row(1), row(2), row(4), row(5)]
     if made_by == "Spark":  # as it makes a quarantine: no property says which columns have bounds
         lake.path = str(tmp_path / "plain")
         spark.createDataFrame(SCHEMA.empty_table()).write.format("delta").save(lake.path)
@@ -241,7 +245,7 @@ def one_row(table: DataFrame, item: dict[str, Any]) -> DataFrame:
 @pytest.mark.spark
 def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
     """Before the commit is begun, and after it. It is not made, and nothing is lost."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     lake.write([row(n) for n in range(4)])
     wanted = [row(1), row(2, real=5.0)]
     late = lake.rewrite(wanted)
@@ -289,7 +293,7 @@ def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeyp
 
 @pytest.mark.spark
 def test_a_number_that_has_been_reached(spark: SparkSession, tmp_path: Path) -> None:
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     lake.bring([row(1)])
     lake.number = 0
     assert lake.rewrite([row(2)]).commit(lake.note()) is None
@@ -308,7 +312,7 @@ def test_a_number_that_has_been_reached(spark: SparkSession, tmp_path: Path) -> 
 )
 def test_what_only_delta_can_write(spark: SparkSession, tmp_path: Path, statement: str, monkeypatch: Any) -> None:
     """Constraints, row ids and the like, clustered tables as Trendlake 0.2 made them: Spark's MERGE writes them."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     lake.write([row(n) for n in range(4)])
     spark.sql(f"ALTER TABLE delta.`{lake.path}` {statement}")
     monkeypatch.setattr(write, "_commit", None)
@@ -335,7 +339,7 @@ def feed_of(differences: Differing) -> pa.Table:
 @pytest.mark.spark
 def test_equal_rows(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
     """Rows that are doubled go, by Spark, which asks for them by their key."""
-    lake = Lake(spark, tmp_path)
+    lake = Results(spark, tmp_path)
     lake.write([row(1), row(1), row(2)])
     lake.bring([row(2, real=4.0)])
     assert lake.rows() == bag(table_of([row(2, real=4.0)]))

@@ -12,12 +12,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from tests.support.flights import Lake, all_steps, flight
+from tests.support.flights import Flights, all_steps, flight
 from tests.support.lineage_events import LINEAGE, events, version
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.pipelines.lake.commits import read_log_anew
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.lake import Lake, latest_version
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.runs.run import Run, prepare
@@ -67,14 +68,14 @@ NAMES = ("days", "rising", "pairs", "spans")
 
 
 @pytest.fixture
-def lake(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
+def lake(spark: SparkSession, project: Project, tmp_path: Path) -> Flights:
     """Seven days of two airlines, three legs a day, the delays in no order."""
     root = tmp_path / "project"
     (root / "conf" / "patterns").mkdir(parents=True)
     (root / "data_contracts").symlink_to(project.contracts)
     for name, text in zip(NAMES, (DAYS, RISING, PAIRS, SPANS), strict=True):
         (root / "conf" / "patterns" / f"{name}.yaml").write_text(text)
-    lake = Lake(spark, replace(project, root=root), Profile(warehouse=str(tmp_path / "kept"), lineage=LINEAGE))
+    lake = Flights(spark, replace(project, root=root), Profile(warehouse=str(tmp_path / "kept"), lineage=LINEAGE))
     lake.deliver(leg(day, number, carrier) for day in range(1, 8) for carrier in ("UA", "AA") for number in range(3))
     return lake
 
@@ -86,12 +87,20 @@ def leg(day: int, number: int, carrier: str, delay: float | None = None) -> dict
     return flight(identity, at, carrier=carrier, tailnum=f"N1{carrier}", dep_delay=late)
 
 
-def run_of(lake: Lake, name: str, run_id: str) -> Run:
+def run_of(lake: Flights, name: str, run_id: str) -> Run:
     start, end = micros_of(SINCE, "--from"), micros_of(UNTIL, "--to")
-    return prepare(lake.spark, lake.project, lake.profile, name, f"{name} {run_id}", start, end)
+    return prepare(
+        Lake.of(lake.spark, Warehouse.of(lake.profile, lake.project)),
+        lake.project,
+        lake.profile,
+        name,
+        f"{name} {run_id}",
+        start,
+        end,
+    )
 
 
-def published(lake: Lake, name: str) -> list[tuple[str, ...]]:
+def published(lake: Flights, name: str) -> list[tuple[str, ...]]:
     """The rows without their origin, in order."""
     run = run_of(lake, name, "read")
     rows = rows_of(lake.warehouse.results(name), *run.plan.result_schema.names)
@@ -103,7 +112,7 @@ def rows_of(path: str, *names: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_revision_flows_down(lake: Lake, tmp_path: Path) -> None:
+def test_a_revision_flows_down(lake: Flights, tmp_path: Path) -> None:
     """Three patterns, one upon the other. A late leg, a corrected one and one deleted: each pattern's revision, by the
     change feed, makes its table what a computation of everything anew makes it."""
     for name in NAMES:
@@ -131,16 +140,16 @@ def test_a_revision_flows_down(lake: Lake, tmp_path: Path) -> None:
 
 
 @pytest.mark.chaos
-def test_results_made_anew(lake: Lake) -> None:
+def test_results_made_anew(lake: Flights) -> None:
     """A pattern's results are dropped, and made again with as many versions: who reads them computes all anew."""
     for name in NAMES[:2]:
         all_steps(run_of(lake, name, "first"))
     lower = NAMES[1]
     before = published(lake, lower)
     place = lake.warehouse.results(NAMES[0])
-    versions = latest_version(lake.spark, place)
+    versions = latest_version(lake.lake, place)
     shutil.rmtree(place)
-    read_log_anew(lake.spark, place)
+    read_log_anew(lake.lake, place)
     correct(lake)
     for number in range(versions):
         all_steps(run_of(lake, NAMES[0], f"second {number}"))
@@ -154,7 +163,7 @@ def test_results_made_anew(lake: Lake) -> None:
     assert published(lake, lower) == again
 
 
-def lineage_links_up(lake: Lake) -> None:
+def lineage_links_up(lake: Flights) -> None:
     """Runs and revisions told of the tables that they read and wrote, with the versions of the run record: what one
     pattern writes the next one reads."""
     ends = [event for event in events(lake.project.state) if event["eventType"] == "COMPLETE"]
@@ -180,13 +189,13 @@ def lineage_links_up(lake: Lake) -> None:
     assert len(edges) == 2 * len(NAMES) + 1
 
 
-def correct(lake: Lake) -> None:
+def correct(lake: Flights) -> None:
     """One flight with another delay, one that never was."""
     lake.change(lambda row: row | {"dep_delay": 700.0} if row["event_id"] == "UA-511" else row)
     lake.change(lambda row: None if row["event_id"] == "UA-220" else row)
 
 
-def named_by_keys(lake: Lake) -> None:
+def named_by_keys(lake: Flights) -> None:
     """A match over results names them by their keys."""
     windows = rows_of(lake.warehouse.results("rising"))
     known = {f'["{row["window_start"].astimezone(UTC):%Y-%m-%d %H:%M:%S}"]' for row in windows}
@@ -194,7 +203,7 @@ def named_by_keys(lake: Lake) -> None:
     assert {event for row in rows for event in (*row["a"], *row["b"])} <= known
 
 
-def test_results_that_are_not_there_yet(lake: Lake) -> None:
+def test_results_that_are_not_there_yet(lake: Flights) -> None:
     """Whoever asks too early is told what comes first."""
     with pytest.raises(TrendlakeError) as caught:
         all_steps(run_of(lake, "rising", "early"))

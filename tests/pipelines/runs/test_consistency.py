@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.flights import all_steps, renamed
 from tests.support.signals import START_US, Signals, signals
-from trendlake.pipelines.lake.warehouse import exists
+from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
@@ -55,5 +55,5 @@ def test_what_is_published_when(spark: SparkSession, tmp_path: Path) -> None:
 
 def trends(lake: Signals, name: str) -> list[int]:
     path = lake.warehouse.results(name)
-    assert exists(lake.spark, path)
+    assert exists(lake.lake, path)
     return [int(row["trends"]) for row in lake.spark.read.format("delta").load(path).collect()]

@@ -85,24 +85,24 @@ def is_right(lake: Signals, run: Run) -> None:
 def test_texts_that_do_not_parse(lake: tuple[Signals, Run], column: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The next step names the record, pages and lists go on."""
     source, run = lake
-    place, spark, warehouse = Place(source.project, source.profile), source.spark, source.warehouse
+    place, lake_of_source = Place(source.project, source.profile), source.lake
     for text in TEXTS:
         alter(source, of_stage("publish" if column == "note" else "compute", **{column: text}))
         stage = "publish" if column == "note" else "compute"
         if (column, text) == ("note", '{"a": 1}'):  # it claims nothing
-            assert find(spark, warehouse, run.name, "first", "publish") is not None
+            assert find(lake_of_source, run.name, "first", "publish") is not None
         else:
             with pytest.raises(RecordDamagedError, match=f"{stage} of {run.name}, run first.*`{column}`"):
-                find(spark, warehouse, run.name, "first", stage)  # type: ignore[arg-type]
-            print_runs(place, spark, run.name, 10)
+                find(lake_of_source, run.name, "first", stage)  # type: ignore[arg-type]
+            print_runs(place, lake_of_source, run.name, 10)
             assert f"the run record of {stage} of {run.name}, run first, is damaged" in capsys.readouterr().err
-            print_runs(place, spark, run.name, 10, as_json=True)
-        facts = read_run(spark, warehouse, run.name, "first")
+            print_runs(place, lake_of_source, run.name, 10, as_json=True)
+        facts = read_run(lake_of_source, run.name, "first")
         assert any(check.check == DAMAGED for check in facts.checks) == (column == "checks")
-        read_runs(spark, warehouse, [run.name])
+        read_runs(lake_of_source, [run.name])
         with only_spark():
-            by_spark = judged_version(spark, warehouse, "signals")
-        assert judged_version(spark, warehouse, "signals") == by_spark
+            by_spark = judged_version(lake_of_source, "signals")
+        assert judged_version(lake_of_source, "signals") == by_spark
     is_right(source, run)
 
 
@@ -111,7 +111,7 @@ def test_notes_that_claim_nothing_known(lake: tuple[Signals, Run]) -> None:
     source, run = lake
     for note in ("{", "[1]", '{"owned": [1], "plan_hash": null}', '{"owned": [[0, 1]], "quiet": true}'):
         alter(source, of_stage("publish", note=note))
-        ledger = read_ledger(source.spark, source.warehouse, run.name, run.plan, "signals")
+        ledger = read_ledger(source.lake, run.name, run.plan, "signals")
         assert ledger.segments
         assert [check.name for check in ledger.checks() if check.failed] == ["run_record"]
         assert "publish of watched, run first" in ledger.damaged[0]
@@ -123,12 +123,12 @@ def test_values_that_are_null(lake: tuple[Signals, Run], column: str, capsys: py
     source, run = lake
     times = {"started_at": None, "seconds": None} if column == "finished_at" else {}
     alter(source, of_stage("compute", **{column: None}, **times))
-    print_runs(Place(source.project, source.profile), source.spark, None, 10)
+    print_runs(Place(source.project, source.profile), source.lake, None, 10)
     said = capsys.readouterr().err
     assert ("is damaged" in said) == (column in ("run_id", "stage", "status"))
-    facts = read_run(source.spark, source.warehouse, run.name, "first")
+    facts = read_run(source.lake, run.name, "first")
     assert any(UNNAMED in (stage.stage, stage.status) for stage in facts.stages) == (column in ("stage", "status"))
-    read_runs(source.spark, source.warehouse, [run.name])
+    read_runs(source.lake, [run.name])
     if column == "staged_version":
         with pytest.raises(RecordDamagedError, match="compute of watched, run first, is damaged"):
             run.need("compute")
@@ -142,7 +142,7 @@ def test_a_record_of_another_version(lake: tuple[Signals, Run]) -> None:
     table = DeltaTable(source.warehouse.runs).to_pyarrow_table()
     later = table.append_column("later", pa.array(["x"] * table.num_rows))
     write_deltalake(source.warehouse.runs, later, mode="overwrite", schema_mode="overwrite")
-    assert "compress" in [stage.stage for stage in read_run(source.spark, source.warehouse, run.name, "first").stages]
+    assert "compress" in [stage.stage for stage in read_run(source.lake, run.name, "first").stages]
     is_right(source, run)
 
 
@@ -155,9 +155,9 @@ def test_columns_that_are_missing(lake: tuple[Signals, Run], columns: list[str])
     table = DeltaTable(source.warehouse.runs).to_pyarrow_table().drop(columns)
     shutil.rmtree(source.warehouse.runs)
     write_deltalake(source.warehouse.runs, table)
-    records = newest_records(source.spark, source.warehouse, run.name, 10) or []
+    records = newest_records(source.lake, run.name, 10) or []
     assert [record[name] for record in records for name in columns] == [None] * (len(records) * len(columns))
-    read_run(source.spark, source.warehouse, run.name, "first")
+    read_run(source.lake, run.name, "first")
     is_right(source, run)
 
 

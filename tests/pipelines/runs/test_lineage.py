@@ -15,9 +15,10 @@ import pytest
 from openlineage.client.event_v2 import RunState
 from pyspark.sql import Row, SparkSession
 
-from tests.support.flights import Lake, flight
+from tests.support.flights import Flights, flight
 from tests.support.lineage_events import LINEAGE, events, read, version
 from trendlake.pipelines.errors import ToleranceError
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.lineage_settings import File, Http, Lineage
 from trendlake.pipelines.runs.record import recorded
@@ -31,13 +32,13 @@ RUNS = ("one", "two", "late")
 
 
 @pytest.fixture(scope="module")
-def emitted(story: Lake) -> list[dict[str, Any]]:
+def emitted(story: Flights) -> list[dict[str, Any]]:
     """The events of the story's runs."""
     return events(story.project.state)
 
 
 @pytest.fixture(scope="module")
-def rows(story: Lake) -> dict[tuple[str, str], Row]:
+def rows(story: Flights) -> dict[tuple[str, str], Row]:
     """What the run record says, by run and job."""
     table = story.spark.read.format("delta").load(story.warehouse.runs).collect()
     return {(row["run_id"], f"{row['pattern'] or row['source']}.{row['stage']}"): row for row in table}
@@ -101,7 +102,7 @@ def test_events_say_what_the_run_record_says(emitted: list[dict[str, Any]], rows
 
 
 def test_datasets_have_the_versions_of_the_run_record(
-    story: Lake, emitted: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
+    story: Flights, emitted: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
 ) -> None:
     """From the delivery into the source, at the version that was pinned, to the results."""
     source, results = story.warehouse.source("flights"), story.warehouse.results("test_pattern")
@@ -128,7 +129,7 @@ def of(table: dict[str, Any]) -> tuple[str, str]:
 
 
 def test_verdicts_are_told_of_the_table_they_judge(
-    story: Lake, emitted: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
+    story: Flights, emitted: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
 ) -> None:
     """The source's at check_source, with where the broken row went; those of staged rows of the results table."""
     end_of = ends(emitted)
@@ -148,7 +149,7 @@ def test_verdicts_are_told_of_the_table_they_judge(
     assert facet(event, "outputs", "outputStatistics")["rowCount"] == 1
 
 
-def test_a_failed_check_is_told_with_its_reason(lake: Lake) -> None:
+def test_a_failed_check_is_told_with_its_reason(lake: Flights) -> None:
     """FAIL, with the line that the run record has; the verdict that ended the run is among the others."""
     lake = replace(lake, profile=lake.profile.model_copy(update={"lineage": LINEAGE}))
     lake.deliver([flight(1, "2013-03-01T12:00:00", carrier="")])
@@ -203,7 +204,7 @@ def test_a_server_is_sent_the_key_of_the_environment(
 def stage(spark: SparkSession, tmp_path: Path, lineage: Lineage) -> Record:
     """A stage that does nothing, recorded and sent."""
     record = Record("r1", "days", "compute", source="flights")
-    with recorded(spark, Warehouse(str(tmp_path / "lake"), lineage), record):
+    with recorded(Lake.of(spark, Warehouse(str(tmp_path / "lake"), lineage)), record):
         record.rows_out = 0
     return record
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from pyspark.sql import SparkSession
 
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.report.places import Places
 from trendlake.pipelines.site.build import Site, build_site
 from trendlake.pipelines.site.data_docs import _written, content_of
@@ -26,8 +28,11 @@ def test_the_site_goes_on_where_a_page_fails(tmp_path: Path, monkeypatch: pytest
     from trendlake.pipelines.lake.warehouse import Warehouse
     from trendlake.pipelines.project.paths import find_project
 
+    def no_spark() -> SparkSession:
+        raise AssertionError("Spark has been asked for")
+
     gone = tmp_path / "gone.yaml"
-    site = Site(None, find_project(ROOT), Warehouse(str(tmp_path)), Places(tmp_path / "reports"))  # type: ignore[arg-type]
+    site = Site(Lake(Warehouse(str(tmp_path)), no_spark), find_project(ROOT), Places(tmp_path / "reports"))
     built = build_site(site, [gone])
     assert [(item.name, bool(item.failure)) for item in built] == [("gone", True), ("", False)]
     assert "gone.yaml" in built[0].failure

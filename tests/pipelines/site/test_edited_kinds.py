@@ -27,7 +27,7 @@ FORMS = ("two groups", "graphs of matches", "runs", "matches", "hours", "rises",
 
 def shown(lake: Signals, folder: Path) -> tuple[OverviewFacts | None, ShownFacts | None]:
     """What the page of the pattern counts, and its rows; the page is made too."""
-    site = Site(lake.spark, lake.project, lake.warehouse, Places(folder))
+    site = Site(lake.lake, lake.project, Places(folder))
     file = Path(lake.pattern)
     assert refresh_pattern(site, file).exists()
     facts = read_page_facts(site, file, docs=False, together=Together(site, [file]))
@@ -38,8 +38,8 @@ def published(lake: Signals, days: tuple[float, float], run_id: str, folder: Pat
     """What the page of a run counts, which is made too."""
     run = lake.run(*days, run_id)
     all_steps(run)
-    assert build_report(lake.spark, lake.warehouse, Path(lake.pattern), run_id, folder, run.plan).html.exists()
-    results = read_facts(lake.spark, lake.warehouse, Path(lake.pattern), run_id, run.plan).results
+    assert build_report(lake.lake, Path(lake.pattern), run_id, folder, run.plan).html.exists()
+    results = read_facts(lake.lake, Path(lake.pattern), run_id, run.plan).results
     assert results is not None
     return replace(results, version=0, older_rows=0)
 

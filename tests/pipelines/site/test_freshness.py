@@ -11,10 +11,11 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
-from tests.support.flights import Lake, flight
+from tests.support.flights import Flights, flight
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.runs.consistency import watermark_of
 from trendlake.pipelines.site.freshness import read_source
@@ -33,13 +34,13 @@ def test_files_say_the_last_event_time(spark: SparkSession, tmp_path: Path, rows
     table = pa.table({contract.event_time: pa.array([None, *times], pa.timestamp("us", "UTC"))})
     write_deltalake(warehouse.source("flights"), table)
     before = spark.sparkContext.statusTracker().getJobIdsForGroup()
-    facts = read_source(spark, warehouse, "flights", contract)
+    facts = read_source(Lake.of(spark, warehouse), "flights", contract)
     assert facts.version == 0
     assert facts.newest_event == (times[-1] if times else None)
     assert spark.sparkContext.statusTracker().getJobIdsForGroup() == before
 
 
-def test_the_newest_event_is_that_of_a_run(lake: Lake) -> None:
+def test_the_newest_event_is_that_of_a_run(lake: Flights) -> None:
     """Not one that breaks the contract, nor one of a wrong clock: `trendlake run` has nothing to do for these."""
     lake.deliver(
         [
@@ -49,7 +50,7 @@ def test_the_newest_event_is_that_of_a_run(lake: Lake) -> None:
         ]
     )
     contract = load_contract(lake.project.contract_path("flights"))
-    facts = read_source(lake.spark, lake.warehouse, "flights", contract)
+    facts = read_source(lake.lake, "flights", contract)
     run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "look")
     assert facts.newest_event == moment(watermark_of(run, facts.version or 0) + run.lateness)
     assert facts.newest_event == datetime(2013, 3, 1, 7, tzinfo=UTC)

@@ -30,6 +30,7 @@ from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.readers.files import feed_of, read_file
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.report.build import build_report
@@ -100,16 +101,20 @@ def site(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Site:
     for name, text in (("falling", FALLING), ("pairs", "name: pairs\n" + MATCHES)):
         (project.patterns / f"{name}.yaml").write_text(text + yaml_text(words))
     place = Place(project, Profile(master="local[2]"))
-    site = workspace.site_of(place, spark)
+    site = workspace.site_of(place, Lake.of(spark, place.warehouse))
     _deliver(site, place, "first.parquet", broken=True)
     for name in ("falling", "pairs"):
-        all_steps(workspace.prepared(place, spark, name, ("2026-01-05", "2026-01-06"), RUN))
+        all_steps(workspace.prepared(place, Lake.of(spark, place.warehouse), name, ("2026-01-05", "2026-01-06"), RUN))
         plan, _ = plan_of(project, project.patterns / f"{name}.yaml")
-        build_report(spark, site.warehouse, project.patterns / f"{name}.yaml", RUN, site.places.root, plan)
+        build_report(site.lake, project.patterns / f"{name}.yaml", RUN, site.places.root, plan)
     small = replace(place, profile=Profile(master="local[2]", limits=Limits(shard_rows=1, driver_rows=1)))
     with pytest.raises(TrendlakeError):
-        all_steps(workspace.prepared(small, spark, "falling", ("2026-01-05", "2026-01-06"), "failed"))
-    build_report(spark, site.warehouse, project.patterns / "falling.yaml", "failed", site.places.root, None)
+        all_steps(
+            workspace.prepared(
+                small, Lake.of(spark, small.warehouse), "falling", ("2026-01-05", "2026-01-06"), "failed"
+            )
+        )
+    build_report(site.lake, project.patterns / "falling.yaml", "failed", site.places.root, None)
     built = build_site(site, [project.patterns / "falling.yaml", project.patterns / "pairs.yaml"])
     assert not [item.failure for item in built if item.failure]
     return site
@@ -145,7 +150,7 @@ def _deliver(site: Site, place: Place, name: str, *, broken: bool) -> None:
     moments = pa.array([row["at"] for row in rows]).cast(pa.timestamp("us", "UTC"))
     pyarrow.parquet.write_table(table.set_column(1, "at", moments), file)
     contract = load_contract(place.project.contract_path("trades"))
-    ingest(site.spark, site.warehouse, contract, [read_file(file, contract)], feed=feed_of(file), run_id=RUN)
+    ingest(site.lake, contract, [read_file(file, contract)], feed=feed_of(file), run_id=RUN)
 
 
 @pytest.fixture(scope="module")

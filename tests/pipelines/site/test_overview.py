@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from tests.conftest import CHAOS
 from tests.reference.page_numbers import overview_of, results_of
+from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.lake.table import Table
@@ -138,7 +139,7 @@ def test_random_results(spark: SparkSession, tmp_path: Path, make: Any, seed: in
     paths = [str(tmp_path / "here"), str(tmp_path / "by_spark")]
     write_deltalake(paths[0], table)
     only_spark(spark, table, paths[1])
-    assert [isinstance(Table.at(spark, path).here, NotHere) for path in paths] == [False, True]
+    assert [isinstance(Table.at(bare_lake(spark), path).here, NotHere) for path in paths] == [False, True]
     windows, graphs = "window_start" in table.column_names, "matches" in table.column_names
     measure = Measure("matches", True) if not windows else Measure("n", True)
     measures = list(facts.returns) or [name for name in ("score", "ids", "matches") if name in table.column_names]
@@ -147,7 +148,7 @@ def test_random_results(spark: SparkSession, tmp_path: Path, make: Any, seed: in
     counted = measure.name if windows or graphs else None
     wanted = overview_of(table, facts, counted, count=measure.is_count)
     for path in paths:
-        ours = read_overview(spark, path, facts, None)
+        ours = read_overview(bare_lake(spark), path, facts, None)
         assert same(ours, wanted), (ours, wanted)
     for of, begin in ((run(1, 1), BASE - timedelta(days=58)), (run(14, 336), BASE + timedelta(days=1))):
         assert of.interval_from is not None
@@ -155,7 +156,7 @@ def test_random_results(spark: SparkSession, tmp_path: Path, make: Any, seed: in
         span = Span(begin, of.interval_from, of.interval_to)
         expected = results_of(table, facts, of, span, measure, measures)
         for path in paths:
-            mine = read_results(spark, path, facts, replace(of, results_version=0))
+            mine = read_results(bare_lake(spark), path, facts, replace(of, results_version=0))
             assert same(mine, replace(expected, version=0)), (mine, expected)
 
 
@@ -171,7 +172,7 @@ def test_groups_whose_text_is_javas_are_read_by_spark(spark: SparkSession, tmp_p
     rows |= {"window_end": pa.array([BASE] * 2, TIME), "plan_hash": ["now", "now"]}
     write_deltalake(tmp_path / "results", pa.table(rows))
     for name, texts in (("level", {"1.0E10", None}), ("day", {"+12026-01-18"})):
-        overview = read_overview(spark, str(tmp_path / "results"), pattern((name,), {"n": "COUNT(*)"}), None)
+        overview = read_overview(bare_lake(spark), str(tmp_path / "results"), pattern((name,), {"n": "COUNT(*)"}), None)
         assert overview is not None
         assert {group.key[0] for group in overview.groups} == texts
 
@@ -190,7 +191,9 @@ def test_a_page_of_more_than_its_memory(spark: SparkSession, tmp_path: Path, mon
     )
     write_deltalake(tmp_path / "results", table)
     monkeypatch.setattr(limits, "PAGE_BYTES", 48 << 20)
-    overview = read_overview(spark, str(tmp_path / "results"), pattern(("city",), {"n": "COUNT(*)"}), None, tmp_path)
+    overview = read_overview(
+        bare_lake(spark), str(tmp_path / "results"), pattern(("city",), {"n": "COUNT(*)"}), None, tmp_path
+    )
     assert overview is not None
     assert (overview.rows, overview.group_count, overview.groups[0].peak.exact) == (rows, rows, rows - 1)
     assert sum(int(point.amount.exact or 0) for point in overview.totals) == rows * (rows - 1) // 2

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.runs.record import recorded
 from trendlake.pipelines.runs.stage import Record
@@ -28,7 +29,9 @@ def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     warehouse = Warehouse(str(tmp_path_factory.mktemp("runs")))
     for number in (*range(9), 4):
         for pattern in [name for name, numbers in PATTERNS.items() if number in numbers]:
-            with recorded(spark, warehouse, Record(f"r{number}", pattern, "compute", rows_out=number)) as record:
+            with recorded(
+                Lake.of(spark, warehouse), Record(f"r{number}", pattern, "compute", rows_out=number)
+            ) as record:
                 record.checks = [Check("looked_at", True, pattern, "any")]
     return warehouse
 
@@ -43,9 +46,11 @@ def test_together_as_alone(
     if not few:
         monkeypatch.setattr(limits, "RECORDS", 1)
         monkeypatch.setattr(limits, "NARROW_RECORDS", 1)
-    together = read_runs.read_runs(spark, warehouse, list(PATTERNS))
+    together = read_runs.read_runs(Lake.of(spark, warehouse), list(PATTERNS))
     assert together == {
-        name: facts for pattern in PATTERNS for name, facts in read_runs.read_runs(spark, warehouse, [pattern]).items()
+        name: facts
+        for pattern in PATTERNS
+        for name, facts in read_runs.read_runs(Lake.of(spark, warehouse), [pattern]).items()
     }
     shown = {name: [run.run_id for run in facts.runs] for name, facts in together.items()}
     assert shown == {
@@ -67,9 +72,9 @@ def test_a_group_after_another(
     """In whatever order they are asked for, and of a pattern that is not among the files too."""
     monkeypatch.setattr(build, "GROUP", size)
     files = [tmp_path / f"{name}.yaml" for name in PATTERNS if name != "one"]
-    together = Together(Site(spark, None, warehouse, None), files)  # type: ignore[arg-type]
+    together = Together(Site(Lake.of(spark, warehouse), None, None), files)  # type: ignore[arg-type]
     for name in ("none", "every", "one", "even", "every"):
-        assert {name: together.runs(name)} == read_runs.read_runs(spark, warehouse, [name])
+        assert {name: together.runs(name)} == read_runs.read_runs(Lake.of(spark, warehouse), [name])
         publications = together.publications(name)
         assert publications is not None
         assert publications.of(name) == []
@@ -82,10 +87,10 @@ def test_a_group_after_another(
 def test_a_run_that_is_recorded_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
     """By another process, while the pages of the others are written: the page shows it."""
     warehouse = Warehouse(str(tmp_path))
-    together = Together(Site(spark, None, warehouse, None), [Path("a.yaml"), Path("b.yaml")])  # type: ignore[arg-type]
+    together = Together(Site(Lake.of(spark, warehouse), None, None), [Path("a.yaml"), Path("b.yaml")])  # type: ignore[arg-type]
     assert together.runs("a").runs == ()
     for number in range(2):
-        with recorded(spark, warehouse, Record(f"r{number}", "b", "compute")):
+        with recorded(Lake.of(spark, warehouse), Record(f"r{number}", "b", "compute")):
             pass
         assert [run.run_id for run in together.runs("b").runs] == [f"r{n}" for n in range(number, -1, -1)]
 
@@ -96,13 +101,13 @@ def test_a_record_that_cannot_be_read_is_its_own_pattern_s(
     """Its page says so; those of the others are as ever."""
     warehouse = Warehouse(str(tmp_path_factory.mktemp("runs")))
     for pattern in ("good", "bad", "other"):
-        with recorded(spark, warehouse, Record("r", pattern, "compute")):
+        with recorded(Lake.of(spark, warehouse), Record("r", pattern, "compute")):
             pass
     row = spark.read.format("delta").load(warehouse.runs).where("pattern = 'bad'")
     spoilt = row.withColumns({"run_id": sf.lit("r2"), "checks": sf.lit("no JSON")})
     spoilt.write.format("delta").mode("append").save(warehouse.runs)
     files = [Path(f"{name}.yaml") for name in ("good", "bad", "other")]
-    together = Together(Site(spark, None, warehouse, None), files)  # type: ignore[arg-type]
+    together = Together(Site(Lake.of(spark, warehouse), None, None), files)  # type: ignore[arg-type]
     for name in ("good", "other"):
         assert [run.run_id for run in together.runs(name).runs] == ["r"]
     checks = {run.run_id: [(check.check, check.success) for check in run.checks] for run in together.runs("bad").runs}

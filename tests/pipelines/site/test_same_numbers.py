@@ -26,6 +26,7 @@ from trendlake.pipelines.authoring.validate import compiled
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.readers.files import feed_of, read_file
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.report.build import build_report, read_facts
@@ -105,28 +106,28 @@ class Pages:
     place: Place
 
     @property
-    def spark(self) -> SparkSession:
-        return self.site.spark
+    def lake(self) -> Lake:
+        return self.site.lake
 
     def file(self, name: str) -> Path:
         return self.place.project.patterns / f"{name}.yaml"
 
     def run(self, name: str, since: str, until: str, run_id: str) -> None:
         """As `trendlake run`: the steps, then the run's page."""
-        all_steps(workspace.prepared(self.place, self.spark, name, (since, until), run_id))
+        all_steps(workspace.prepared(self.place, self.lake, name, (since, until), run_id))
         plan, _ = plan_of(self.place.project, self.file(name))
-        build_report(self.spark, self.site.warehouse, self.file(name), run_id, self.site.places.root, plan)
+        build_report(self.lake, self.file(name), run_id, self.site.places.root, plan)
 
     def rows(self, name: str, limit: int | None = None) -> dict[str, Any]:
         """`trendlake show --json`."""
-        shown = print_results(self.place, self.spark, name, Shown(limit=limit or 10**6), as_json=True)
+        shown = print_results(self.place, self.lake, name, Shown(limit=limit or 10**6), as_json=True)
         assert shown is not None
         return shown
 
     def facts(self, name: str, run_id: str = "r1") -> tuple[Any, Any]:
         """What the page of the run and that of the pattern are made of."""
         plan, _ = plan_of(self.place.project, self.file(name))
-        run = read_facts(self.spark, self.site.warehouse, self.file(name), run_id, plan)
+        run = read_facts(self.lake, self.file(name), run_id, plan)
         return run, read_page_facts(
             self.site, self.file(name), docs=False, together=Together(self.site, [self.file(name)])
         )
@@ -138,10 +139,10 @@ def pages(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Page
     start(folder, folder / "trades.csv", prices())
     project = replace(find_project(folder), state=folder / "state")
     place = Place(project, Profile(master="local[2]"))
-    pages = Pages(replace(workspace.site_of(place, spark)), place)
+    pages = Pages(replace(workspace.site_of(place, Lake.of(spark, place.warehouse))), place)
     contract = load_contract(project.contract_path("trades"))
     table = read_file(folder / "trades.csv", contract)
-    ingest(spark, place.warehouse, contract, [table], feed=feed_of(folder / "trades.csv"), run_id="i1")
+    ingest(Lake.of(spark, place.warehouse), contract, [table], feed=feed_of(folder / "trades.csv"), run_id="i1")
     for name, (text, since, until) in PATTERNS.items():
         pages.file(name).write_text(f"name: {name}\n{text}")
         pages.run(name, since, until, "r1")
@@ -255,7 +256,7 @@ def test_each_stretch_has_one_number(pages: Pages, name: str) -> None:
 def test_totals_are_the_same_everywhere(pages: Pages, name: str) -> None:
     """Rows, groups, windows, rows read and quarantined, and what the run changed."""
     run, pattern, shown = page_of_run(pages, name), page_of_pattern(pages, name), pages.rows(name)
-    document = print_runs(pages.place, pages.spark, name, 50, as_json=True)
+    document = print_runs(pages.place, pages.lake, name, 50, as_json=True)
     assert document is not None
     stages = {record["stage"]: record for record in document["records"]}
     total = f"{shown['rows_in_all']:,}"
@@ -323,8 +324,8 @@ def test_history_has_the_value_of_show(pages: Pages, name: str) -> None:
     _, plan = compiled(pages.place.project, pages.file(name))
     row = pages.rows(name, 1)["rows"][0]
     moment = (row["window_start"] - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    path = pages.site.warehouse.results(name)
-    document = print_history(pages.spark, path, plan, {"company": row["company"]}, moment, as_json=True)
+    path = pages.site.lake.warehouse.results(name)
+    document = print_history(pages.lake, path, plan, {"company": row["company"]}, moment, as_json=True)
     assert document is not None
     *_, last = document["values"]
     assert {key: last["row"][key] for key in ("rises", "highest", "mean")} == {

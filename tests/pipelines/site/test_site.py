@@ -17,8 +17,9 @@ from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from tests.support.bare_lake import bare_lake
 from tests.support.browser import DESK, PHONE, browser, opened
-from tests.support.flights import Lake, flight, snowball
+from tests.support.flights import Flights, flight, snowball
 from trendlake.jobs.actions.revise import revise_in_session
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.report.amounts import Amount
@@ -77,7 +78,7 @@ def words(page: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def story(story: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def story(story: Flights, tmp_path_factory: pytest.TempPathFactory) -> Flights:
     """A copy, to which more happens: other files look at the one that is left as it was."""
     state = tmp_path_factory.mktemp("site") / "state"
     shutil.copytree(story.project.state, state)
@@ -85,19 +86,19 @@ def story(story: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture(scope="module")
-def site(story: Lake, tmp_path_factory: pytest.TempPathFactory) -> Site:
+def site(story: Flights, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Of three runs, two with a page, and a revision that changes a row and adds one; of a pattern that has never run
     and one that does not compile."""
     root = tmp_path_factory.mktemp("reports")
     late = flight(998, "2013-03-01T20:00:00", tailnum="N1UA", dep_delay=90.0)
     story.deliver([late, *snowball(1, 2, "YV")], feed="later")
-    revise_in_session(Place(story.project, story.profile), story.spark, story.pattern(), "mended", if_published=True)
+    revise_in_session(Place(story.project, story.profile), story.lake, story.pattern(), "mended", if_published=True)
     pattern = Path(story.pattern())
     for name, text in (("never_run", NEVER_RUN), ("wrong_file", WRONG)):
         (pattern.parent / f"{name}.yaml").write_text(text)
-    site = Site(story.spark, story.project, story.warehouse, Places(root))
+    site = Site(story.lake, story.project, Places(root))
     for run_id in ("two", "late"):
-        build_report(story.spark, story.warehouse, pattern, run_id, root)
+        build_report(story.lake, pattern, run_id, root)
     built = build_site(site, [pattern, pattern.parent / "never_run.yaml", pattern.parent / "wrong_file.yaml"])
     assert [item.name for item in built] == ["test_pattern", "never_run", "wrong_file", ""]
     return site
@@ -211,7 +212,7 @@ def test_data_docs_come_of_a_real_validation(site: Site) -> None:
     )
 
 
-def test_a_run_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake) -> None:
+def test_a_run_brings_its_pattern_s_page_up_to_date(site: Site, story: Flights) -> None:
     """Its page and its row among all; what is there of others, and the Data Docs, stay."""
     for page in (site.places.pattern("test_pattern"), site.places.index):
         page.unlink()
@@ -221,7 +222,7 @@ def test_a_run_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake) -> 
     assert all(name in index for name in ("test_pattern", "never_run", "wrong_file"))
 
 
-def test_a_revision_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake) -> None:
+def test_a_revision_brings_its_pattern_s_page_up_to_date(site: Site, story: Flights) -> None:
     """As `trendlake revise` leaves it, before anybody asks for the site."""
     places = Places(story.project.state / "reports")
     page, index = words(places.pattern("test_pattern")), words(places.index)
@@ -232,7 +233,7 @@ def test_a_revision_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake
 
 
 def test_results_of_any_size_make_a_page_of_the_same_size(
-    spark: SparkSession, site: Site, story: Lake, tmp_path: Path
+    spark: SparkSession, site: Site, story: Flights, tmp_path: Path
 ) -> None:
     """500 groups over three years of days: what is left out is counted, totals are exact, the page stays small."""
     days, groups, each = 1000, 500, 4
@@ -250,7 +251,7 @@ def test_results_of_any_size_make_a_page_of_the_same_size(
     )
     path = str(tmp_path / "results")
     rows.coalesce(1).write.format("delta").save(path)
-    overview = read_overview(spark, path, _pattern(story), None)
+    overview = read_overview(bare_lake(spark), path, _pattern(story), None)
     assert overview is not None
     assert (overview.rows, overview.windows, overview.group_count, len(overview.groups)) == (
         days * each,
@@ -307,11 +308,11 @@ def test_sums_of_counts_of_any_size() -> None:
         assert log10 is None or math.isclose(log10, wanted.log10 or 0.0, rel_tol=1e-12), name
 
 
-def _pattern(story: Lake) -> PatternFacts:
+def _pattern(story: Flights) -> PatternFacts:
     return read_pattern(Path(story.pattern()))
 
 
-def _with(site: Site, story: Lake, overview: OverviewFacts) -> PatternPageFacts:
+def _with(site: Site, story: Flights, overview: OverviewFacts) -> PatternPageFacts:
     file = Path(story.pattern())
     facts = read_page_facts(site, file, docs=False, together=Together(site, [file]))
     return replace(facts, overview=overview)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
-from tests.support.flights import Lake, all_steps, answers, flight
+from tests.support.flights import Flights, all_steps, answers, flight
 from trendlake.cep_core.events.windows import BEGINNING, Windows
 from trendlake.jobs.actions.backfill import run_backfill
 from trendlake.jobs.terminal.json_output import json_text
@@ -69,7 +69,7 @@ def _windows(windows: Windows, chunk: Chunk) -> range:
 
 
 @pytest.mark.spark
-def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
+def test_a_backfill_that_was_cut_short(lake: Flights) -> None:
     """Its rows are those of one run; what was done is passed over until the source or the pattern changes."""
     rows = [
         flight(10 * day + leg, f"2013-01-0{day}T1{leg}:00", dep_delay=float(leg))
@@ -79,7 +79,7 @@ def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
     lake.deliver(rows)
     pattern = lake.pattern()
     whole = lake.run(pattern, SINCE, UNTIL, "whole")
-    estimate = size(lake.spark, whole, 2)
+    estimate = size(lake.lake, whole, 2)
     assert (estimate.windows, estimate.chunks, estimate.events) == (6, 2, 15)
     assert estimate.bytes > 0
     todo = chunks(whole.plan.windows, whole.start_us, whole.end_us, 3 * DAY, newest_first=True)
@@ -88,13 +88,13 @@ def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
         return lake.run(pattern, _iso(chunk.start_us), _iso(chunk.end_us), chunk.run_id)
 
     place, words = Place(lake.project, lake.profile), (pattern, SINCE, UNTIL, 3 * DAY, True)
-    assert list(run_backfill(place, lake.spark, *words, True)) == [{"pattern": whole.name, **asdict(estimate)}]
-    cut = backfill(lake.spark, prepared, todo)
+    assert list(run_backfill(place, lake.lake, *words, True)) == [{"pattern": whole.name, **asdict(estimate)}]
+    cut = backfill(lake.lake, prepared, todo)
     first = next(cut)
     assert first[0].end_us == whole.end_us
     assert first[1] is not None
     cut.close()
-    *again, total = json.loads(json_text(list(run_backfill(place, lake.spark, *words, False)), None))
+    *again, total = json.loads(json_text(list(run_backfill(place, lake.lake, *words, False)), None))
     assert [part["publication"] is None for part in again] == [True, False]
     assert [(part["chunk"], part["of"], part["from"], part["to"]) for part in again] == [
         (1, 2, "2013-01-04T00:00:00Z", "2013-01-07T00:00:00Z"),
@@ -108,7 +108,7 @@ def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
     assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (0, 0, 0)
     assert answers(lake.results(whole), whole) == published
     lake.deliver([flight(99, "2013-01-05T20:00", dep_delay=50.0)], feed="late")
-    changed = [record for _, record in backfill(lake.spark, prepared, todo)]
+    changed = [record for _, record in backfill(lake.lake, prepared, todo)]
     assert [(record.rows_inserted, record.rows_updated) for record in changed if record] == [(0, 1), (0, 0)]
 
 

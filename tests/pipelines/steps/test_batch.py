@@ -15,11 +15,11 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
-from tests.support.flights import PATTERN, Lake, all_steps, flight
+from tests.support.flights import PATTERN, Flights, all_steps, flight
 from trendlake.cep_core import TrendlakeError
 from trendlake.pipelines.errors import OutOfMemoryError, ShardTooLargeError, UpstreamFailedError
 from trendlake.pipelines.execute.worker import Answers, Batches, Work
-from trendlake.pipelines.lake import warehouse as tables
+from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Limits, Profile
@@ -60,7 +60,7 @@ OWN = ("run_id", "computed_at", "_commit_timestamp")
 
 
 @pytest.fixture(scope="module")
-def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Flights:
     """A project with the patterns of the test, and three days of flights, of which some break the contract. To be
     copied."""
     project, folder = find_project(ROOT), tmp_path_factory.mktemp("batch")
@@ -71,7 +71,7 @@ def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     own.contracts.symlink_to(project.contracts)
     for name, text in texts.items():
         (own.patterns / f"{name}.yaml").write_text(text)
-    lake = Lake(spark, own, Profile(master="local[2]", limits=Limits(driver_rows=1)))
+    lake = Flights(spark, own, Profile(master="local[2]", limits=Limits(driver_rows=1)))
     rows = [
         flight(
             100 * day + n,
@@ -87,7 +87,7 @@ def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     return lake
 
 
-def copied(lake: Lake, folder: Path) -> Lake:
+def copied(lake: Flights, folder: Path) -> Flights:
     """The project and its tables in another folder."""
     project = replace(lake.project, root=folder / "project", state=folder / "state")
     shutil.copytree(lake.project.root, project.root, symlinks=True)
@@ -96,27 +96,27 @@ def copied(lake: Lake, folder: Path) -> Lake:
 
 
 @pytest.fixture
-def lake(untouched: Lake, tmp_path: Path) -> Lake:
+def lake(untouched: Flights, tmp_path: Path) -> Flights:
     return copied(untouched, tmp_path)
 
 
-def runs(lake: Lake, names: list[str]) -> dict[str, Run]:
+def runs(lake: Flights, names: list[str]) -> dict[str, Run]:
     return {name: lake.run(name, *DAYS, "r1", limit=1 if name == "too_large" else None) for name in names}
 
 
-def feed(lake: Lake, name: str) -> list[dict[str, Any]]:
+def feed(lake: Flights, name: str) -> list[dict[str, Any]]:
     """Every change of the results of a pattern, in an order of its own."""
     changes = pa.table(DeltaTable(lake.warehouse.results(name)).load_cdf(starting_version=0))
     return sorted(changes.drop_columns(list(OWN)).to_pylist(), key=str)
 
 
-def facts(lake: Lake, name: str, published: list[str]) -> dict[str, str]:
+def facts(lake: Flights, name: str, published: list[str]) -> dict[str, str]:
     """What the run record has of each stage of a pattern's run, but for times and roads; ids of results tables by
     name."""
-    ids = {str(table_id(lake.spark, lake.warehouse.results(other), 0)): other for other in published}
+    ids = {str(table_id(lake.lake, lake.warehouse.results(other), 0)): other for other in published}
     texts = {}
     for stage in ("check_source", "compute", "check_results", "publish"):
-        record = find(lake.spark, lake.warehouse, name, "r1", stage)
+        record = find(lake.lake, name, "r1", stage)
         assert record is not None
         own = ("seconds", "staged_version", "road", "road_reason")
         text = str({key: value for key, value in vars(record).items() if key not in own})
@@ -130,7 +130,7 @@ MEMBERS = ("by_day", "by_day_again", "by_hours", "pairs", "busy_by_day")
 
 
 @pytest.fixture(scope="module")
-def alone(untouched: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def alone(untouched: Flights, tmp_path_factory: pytest.TempPathFactory) -> Flights:
     """A copy of the lake, in which each of the members has run by itself on Spark."""
     alone = copied(untouched, tmp_path_factory.mktemp("alone"))
     for name in MEMBERS:
@@ -138,7 +138,9 @@ def alone(untouched: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return alone
 
 
-def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_and_records_are_those_of_each_alone(
+    lake: Flights, alone: Flights, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The time ranges of two sources are judged once each; whatever the order of the members."""
     judged: list[list[tuple[int, int]]] = []
     real = check_source.judge_source
@@ -151,7 +153,7 @@ def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monke
     names = ["pairs", "by_hours", "by_day_again", "by_day", "busy_by_day"]
     together = runs(lake, names)
     members = [Member(name, together[name]) for name in names]
-    steps = list(run_batch(lake.spark, members))
+    steps = list(run_batch(lake.lake, members))
     assert [member.state for member in members] == ["succeeded"] * 5
     assert len(steps) == 4 * 5
     assert [len(spans) for spans in judged] == [3, 1]  # of the flights three ranges in one go, then of the results
@@ -164,26 +166,28 @@ def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monke
     assert len(feed(lake, "by_day")) > 2
 
 
-def test_few_events_are_computed_in_this_process(lake: Lake, alone: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_events_are_computed_in_this_process(
+    lake: Flights, alone: Flights, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the rows and records of a run on Spark, though some events break the contract; by no Spark job."""
     names = ["pairs", "by_hours", "by_day", "busy_by_day"]
     monkeypatch.setattr(computation, "distribute", None)
     quick = replace(lake, profile=Profile(master="local[2]"))
     members = [Member(name, run) for name, run in runs(quick, names).items()]
-    list(run_batch(lake.spark, members))
+    list(run_batch(lake.lake, members))
     assert [member.state for member in members] == ["succeeded"] * 4
     for name in names:
         assert feed(quick, name) == feed(alone, name)
         assert facts(quick, name, names) == facts(alone, name, names)
 
 
-def test_a_member_that_fails_stops_no_other(lake: Lake) -> None:
+def test_a_member_that_fails_stops_no_other(lake: Flights) -> None:
     """Its error is recorded under its name; the pattern that reads its results does not begin."""
     names = ["too_large", "busy_too_large", "by_day"]
     together = runs(lake, names)
     wrong = Member("wrong", None, ValueError("no such file"))
     members = [Member(name, run) for name, run in together.items()]
-    steps = [(step, member.name) for step, member in run_batch(lake.spark, [wrong, *members])]
+    steps = [(step, member.name) for step, member in run_batch(lake.lake, [wrong, *members])]
     assert steps == [
         ("check_source", "too_large"),
         ("check_source", "by_day"),
@@ -196,19 +200,19 @@ def test_a_member_that_fails_stops_no_other(lake: Lake) -> None:
     assert isinstance(by_name["too_large"].error, ShardTooLargeError)
     assert isinstance(by_name["busy_too_large"].error, UpstreamFailedError)
     assert [member.state for member in (wrong, *members)] == ["failed", "failed", "skipped", "succeeded"]
-    assert not tables.exists(lake.spark, lake.warehouse.results("too_large"))
+    assert not exists(lake.lake, lake.warehouse.results("too_large"))
     assert lake.results(together["by_day"]).count() > 2
     rows = lake.spark.read.format("delta").load(lake.warehouse.runs).where("status = 'failed'").collect()
     assert [(row["pattern"], row["stage"]) for row in rows] == [("too_large", "compute")]
 
 
-def test_an_error_in_the_data_of_a_member_stops_no_other(lake: Lake) -> None:
+def test_an_error_in_the_data_of_a_member_stops_no_other(lake: Flights) -> None:
     """It comes from a worker beside the rows of the others; none of its files can be read."""
     text = PAIR.replace("name: pairs", "name: crowded") + "limit_per_partition: 2\n"
     (lake.project.patterns / "crowded.yaml").write_text(text)
     together = runs(lake, ["crowded", "pairs", "by_day"])
     members = [Member(name, run) for name, run in together.items()]
-    steps = [(step, member.name) for step, member in run_batch(lake.spark, members) if member.error is not None]
+    steps = [(step, member.name) for step, member in run_batch(lake.lake, members) if member.error is not None]
     assert steps == [("compute", "crowded")]
     error = members[0].error
     assert isinstance(error, TrendlakeError)
@@ -222,7 +226,7 @@ def test_an_error_in_the_data_of_a_member_stops_no_other(lake: Lake) -> None:
     assert "TOO_MANY_MATCHES" in rows[0]["error"]
 
 
-def test_a_member_that_kills_a_worker_is_alone_in_the_end(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_that_kills_a_worker_is_alone_in_the_end(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails as a whole job is parted until who fails by itself is by itself; the others are published."""
     together = {name: lake.run(name, *DAYS, "r1") for name in ("by_day", "by_hours", "by_day_again", "pairs")}
     fatal = together["by_hours"].plan
@@ -241,17 +245,17 @@ def test_a_member_that_kills_a_worker_is_alone_in_the_end(lake: Lake, monkeypatc
 
     monkeypatch.setattr(computation, "answers_of", deadly)
     members = [Member(name, run) for name, run in together.items()]
-    list(run_batch(lake.spark, members))
+    list(run_batch(lake.lake, members))
     assert [member.state for member in members] == ["succeeded", "failed", "succeeded", "succeeded"]
     assert isinstance(members[1].error, OutOfMemoryError)
 
 
-def test_one_version_for_all_members(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_version_for_all_members(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that come while the batch checks its source are not seen by the members that come after."""
     together = runs(lake, ["by_day", "by_day_again"])
     members = [Member(name, run) for name, run in together.items()]
     late = iter([True])
-    for step, _ in run_batch(lake.spark, members):
+    for step, _ in run_batch(lake.lake, members):
         if step == "check_source" and next(late, False):
             lake.append([flight(999, "2013-03-01T10:00:00")])
     assert len({member.records[0].source_version for member in members}) == 1

@@ -9,9 +9,12 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from tests.support.bare_lake import bare_lake
 from tests.support.flights import renamed
 from tests.support.signals import IN_DRIVER, IN_WORKERS, Signals, signals
 from trendlake.cep_core.events.windows import BEGINNING, END
+from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.report.build import build_report
 from trendlake.pipelines.runs.run import Run, prepare
@@ -67,7 +70,15 @@ def far(spark: SparkSession, folder: Path, text: str, profile: Profile = IN_DRIV
 
 
 def run_of(lake: Signals, start: int, end: int, run_id: str) -> Run:
-    return prepare(lake.spark, lake.project, lake.profile, lake.pattern, run_id, start, end)
+    return prepare(
+        Lake.of(lake.spark, Warehouse.of(lake.profile, lake.project)),
+        lake.project,
+        lake.profile,
+        lake.pattern,
+        run_id,
+        start,
+        end,
+    )
 
 
 def published(run: Run) -> tuple[Record, int]:
@@ -89,7 +100,7 @@ def test_the_first_month(spark: SparkSession, tmp_path: Path, kind: str) -> None
     assert rows > 0
     counted = [check.data["windows_outside"] for check in checked.checks if check.name == "windows_outside"]
     assert counted == ([9] if kind == "trends" else [2] if kind == "automaton" else [])
-    assert build_report(spark, run.warehouse, Path(lake.pattern), "first", tmp_path, run.plan).html.exists()
+    assert build_report(run.lake, Path(lake.pattern), "first", tmp_path, run.plan).html.exists()
     lake.insert([event(0, BEGINNING + 2) | {"event_id": "late", "price": 7}])
     record = revise(renamed(run, "revised"))
     assert (record.rows_inserted or 0) + (record.rows_updated or 0) > 0
@@ -103,7 +114,7 @@ def test_the_last_month(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     run = run_of(lake, END - 31 * DAY, END, "last")
     _, rows = published(run)
     assert rows == 0
-    assert build_report(spark, run.warehouse, Path(lake.pattern), "last", tmp_path, run.plan).html.exists()
+    assert build_report(run.lake, Path(lake.pattern), "last", tmp_path, run.plan).html.exists()
 
 
 def test_workers_compute_the_first_month(spark: SparkSession, tmp_path: Path) -> None:
@@ -118,10 +129,15 @@ def test_a_chunk_before_the_first_window(spark: SparkSession, tmp_path: Path) ->
     """A backfill goes on after it, and its check counts the windows that no run computes."""
     lake = far(spark, tmp_path, PATTERNS["trends"])
     todo = chunks(lake.run(0, 1, "plan").plan.windows, BEGINNING, BEGINNING + 10 * DAY, 9 * DAY, newest_first=False)
-    done = list(backfill(spark, lambda chunk: run_of(lake, chunk.start_us, chunk.end_us, chunk.run_id), todo))
+    done = list(
+        backfill(bare_lake(spark), lambda chunk: run_of(lake, chunk.start_us, chunk.end_us, chunk.run_id), todo)
+    )
     assert [record is not None and record.rows_inserted for _, record in done] == [0, 1]
     assert [
-        record for _, record in backfill(spark, lambda chunk: run_of(lake, chunk.start_us, chunk.end_us, "2"), todo[1:])
+        record
+        for _, record in backfill(
+            bare_lake(spark), lambda chunk: run_of(lake, chunk.start_us, chunk.end_us, "2"), todo[1:]
+        )
     ] == [None]
 
 

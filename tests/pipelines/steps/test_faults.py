@@ -31,8 +31,9 @@ from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines import redaction
 from trendlake.pipelines.errors import SourceSchemaError, StepOrderError
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import latest_version, read_at
 from trendlake.pipelines.lake.maintain import maintain, tables
-from trendlake.pipelines.lake.warehouse import KEPT, latest_version, read_at
+from trendlake.pipelines.lake.warehouse import KEPT
 from trendlake.pipelines.revision.difference import Difference
 from trendlake.pipelines.revision.rewrite import Rewrite
 from trendlake.pipelines.runs.run import Run
@@ -107,13 +108,13 @@ def test_a_full_disk(lake: Signals) -> None:
         assert "No space left" in failures(lake)[-1][1]
         compute(run)
         check_results(run)
-        version = latest_version(lake.spark, lake.warehouse.results(run.name))
+        version = latest_version(lake.lake, lake.warehouse.results(run.name))
         with full(results), quiet(lake.spark), pytest.raises(Exception, match="No space left"):
             publish(run)
         assert failures(lake)[-1][0] == "publish"
         assert "No space left" in failures(lake)[-1][1]
         assert published(lake, run) == before
-        assert latest_version(lake.spark, lake.warehouse.results(run.name)) == version
+        assert latest_version(lake.lake, lake.warehouse.results(run.name)) == version
         assert changed(publish(run))[0]
         is_right(lake, run)
         assert changed(publish(run)) == (0, 0, 0)
@@ -216,9 +217,9 @@ def test_another_writer_during_revise(lake: Signals, most: int, monkeypatch: pyt
     assert overtaken
     assert changed(record) == (0, 0, 0)
     is_right(lake, run)
-    version = latest_version(lake.spark, path)
+    version = latest_version(lake.lake, path)
     assert changed(revise(renamed(run, "again"))) == (0, 0, 0)
-    assert latest_version(lake.spark, path) == version
+    assert latest_version(lake.lake, path) == version
 
 
 # --- the source's schema ----------------------------------------------------------------------------------------
@@ -231,7 +232,7 @@ def rewrite(lake: Signals, frame: DataFrame) -> None:
 
 
 def source(lake: Signals) -> DataFrame:
-    return read_at(lake.spark, lake.source, lake.version())
+    return read_at(lake.lake, lake.source, lake.version())
 
 
 @pytest.mark.chaos
@@ -420,7 +421,7 @@ def test_every_step_again_and_nothing_to_do(lake: Signals) -> None:
         assert step(run).succeeded
     is_right(lake, run)
     path = lake.warehouse.results(run.name)
-    version = latest_version(lake.spark, path)
+    version = latest_version(lake.lake, path)
     before = published(lake, run)
     assert changed(publish(run)) == (0, 0, 0)
     for name, days in (("no events", (40, 41)), ("no window ends", (0.26, 0.3))):
@@ -429,7 +430,7 @@ def test_every_step_again_and_nothing_to_do(lake: Signals) -> None:
         assert (len(empty.windows) == 0) == (name == "no window ends")
     assert published(lake, run) == before
     assert failures(lake) == []
-    if latest_version(lake.spark, path) > version:
+    if latest_version(lake.lake, path) > version:
         feed = lake.spark.read.format("delta").option("readChangeFeed", "true")
         assert feed.option("startingVersion", version + 1).load(path).isEmpty()
 
@@ -457,7 +458,7 @@ def test_no_secret_in_the_run_table(lake: Signals, monkeypatch: pytest.MonkeyPat
 def test_maintenance_keeps_tables_readable(lake: Signals) -> None:
     """How long files are kept is set where it was not; rows stay."""
     lake.sql("ALTER TABLE signals UNSET TBLPROPERTIES ('delta.logRetentionDuration')")
-    maintained = list(maintain(lake.spark, tables(lake.spark, lake.warehouse, ["signals"], [])))
+    maintained = list(maintain(lake.lake, tables(lake.lake, ["signals"], [])))
     assert [item.table for item in maintained] == ["sources/signals", "trendlake_runs"]
     properties = DeltaTable.forPath(lake.spark, lake.source).detail().select("properties").collect()[0][0]
     assert KEPT.items() <= properties.items()

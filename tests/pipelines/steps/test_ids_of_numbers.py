@@ -58,16 +58,16 @@ def test_they_are_in_order_of_the_number(spark: SparkSession, tmp_path: Path) ->
     all_steps(run)
     assert pairs(lake, run.name) == [([8], [9]), ([9], [10]), ([10], [100])]
 
-    (broken,) = open_rows(spark, lake.warehouse, lake.contract, lake.version()).to_pylist()
+    (broken,) = open_rows(lake.lake, lake.contract, lake.version()).to_pylist()
     assert (broken["event_id"], "price" in broken["reason"]) == (11, True)
     names = [ID, *lake.contract_columns]
     mended = pa.Table.from_pylist([{name: broken[name] for name in names} | {"price": 1}])
-    assert replay(spark, lake.warehouse, lake.contract, mended, "replay").repaired == 1
+    assert replay(lake.lake, lake.contract, mended, "replay").repaired == 1
     assert revise(renamed(run, "revision")).rows_inserted == 2
     assert pairs(lake, run.name) == [([8], [9]), ([9], [10]), ([10], [11]), ([11], [100])]
     agree(lake, run)
     replayed(lake, run)
-    page = build_report(spark, lake.warehouse, Path(lake.pattern), "first", tmp_path / "report", run.plan).html
+    page = build_report(lake.lake, Path(lake.pattern), "first", tmp_path / "report", run.plan).html
     assert "100" in page.read_text()
 
 

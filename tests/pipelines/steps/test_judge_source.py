@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from great_expectations.datasource.fluent.interfaces import Batch
 
-from tests.support.flights import Lake, flight, renamed
+from tests.support.flights import Flights, flight, renamed
 from tests.support.reading import stored
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.lake import exists, latest_version
 from trendlake.pipelines.lake.road import On
-from trendlake.pipelines.lake.warehouse import exists, latest_version
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.steps import judge_source as judging
@@ -42,21 +42,21 @@ def drawn(odd: Sequence[int], repeats: Sequence[tuple[int, int]]) -> list[dict[s
     return list(rows.values())
 
 
-def runs_of(lake: Lake) -> list[Run]:
+def runs_of(lake: Flights) -> list[Run]:
     """A run for each of `DAYS`."""
     pattern = lake.pattern()
     return [lake.run(pattern, f"2013-03-0{a}", f"2013-03-0{b}", f"{a} to {b}") for a, b in DAYS]
 
 
-def judged(lake: Lake, runs: Sequence[Run]) -> dict[str, tuple[Judgement, list[Any]]]:
+def judged(lake: Flights, runs: Sequence[Run]) -> dict[str, tuple[Judgement, list[Any]]]:
     """By run, what its judgement says and what the quarantine has of it."""
     path = lake.warehouse.source("flights")
-    version = latest_version(lake.spark, path)
+    version = latest_version(lake.lake, path)
     judgements = {run.run_id: judgement for run, judgement in judge_source(runs, version, "a table")}
     assert len(judgements) == len(runs)
     columns = [item.name for item in lake.contract.columns] + ["rule", "reason", "source_version"]
     set_apart: dict[str, list[Any]] = {run.run_id: [] for run in runs}
-    if exists(lake.spark, quarantine := lake.warehouse.quarantine("flights")):
+    if exists(lake.lake, quarantine := lake.warehouse.quarantine("flights")):
         for row in stored(quarantine).to_pylist():
             if row["run_id"] in set_apart:
                 set_apart[row["run_id"]].append([row[name] for name in columns])
@@ -77,7 +77,7 @@ FAULTS: dict[str, tuple[Sequence[int], Sequence[tuple[int, int]]]] = {
     ("faults", "only_spark"),
     [*((name, True) for name in FAULTS), ("bad rows, some without a time, and repeated keys", False)],
 )
-def test_together_as_alone(lake: Lake, faults: str, only_spark: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_together_as_alone(lake: Flights, faults: str, only_spark: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers, checks and quarantined rows of each range. Unless `only_spark`, those without a repeated key are
     judged in this process, the others by Spark."""
     if only_spark:
@@ -96,7 +96,7 @@ def test_together_as_alone(lake: Lake, faults: str, only_spark: bool, monkeypatc
     assert all(judgement.quarantined == len(quarantined) for judgement, quarantined in together.values())
 
 
-def test_each_row_is_judged_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_row_is_judged_once(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """One scan for all ranges; those with a bad row are judged by one table of rows with their reasons."""
     monkeypatch.setattr(limits, "JUDGED_WHOLE", -1)
     monkeypatch.setattr(limits, "JUDGED", -1)
@@ -118,7 +118,7 @@ def test_each_row_is_judged_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("road", ["here", "spark"])
-def test_great_expectations_judges_source_and_results(lake: Lake, road: On, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_great_expectations_judges_source_and_results(lake: Flights, road: On, monkeypatch: pytest.MonkeyPatch) -> None:
     """A validation of each at least, of all of their rows."""
     lake.append(drawn([], []))
     run = replace(lake.run(lake.pattern(), "2013-03-02", "2013-03-04", "validated"), on=road)
@@ -138,7 +138,7 @@ def test_great_expectations_judges_source_and_results(lake: Lake, road: On, monk
     assert len(validated) > count > 0
 
 
-def test_an_error_is_its_own_runs(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_is_its_own_runs(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the rows of one range cannot be written to the quarantine, the runs of the others are judged."""
     lake.append(drawn([1, 3], []))
     runs = runs_of(lake)[1:]

@@ -102,7 +102,7 @@ def test_a_revision_killed_after_its_commit_and_a_run_at_random(spark: SparkSess
 
 def assert_told(hunt: Hunt, stage: Stage, run_id: str) -> None:
     """The record of a publication that was done again after its commit tells of that commit."""
-    record = find(hunt.lake.spark, hunt.lake.warehouse, hunt.run.name, run_id, stage)
+    record = find(hunt.lake.lake, hunt.run.name, run_id, stage)
     assert record is not None
     unrecorded = [item for item in record.checks if item.name == "unrecorded_publication"]
     assert [(item.data["stage"], item.data["run_id"]) for item in unrecorded] == [(stage, run_id)]

@@ -65,7 +65,7 @@ def killed_at_each(
         places.append(passed.read_text().splitlines()[-1])
     assert {run.name: published(run) for run in runs} == wanted
     for run in runs:
-        commits = recent_commits(run.spark, run.warehouse.results(run.name), COMMITS)
+        commits = recent_commits(run.lake, run.warehouse.results(run.name), COMMITS)
         assert sum(any(commit.changed) for commit in commits if commit.note.get("run_id") == run_id) <= 1
         replayed(lake, run)
     return places

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as sf
 
-from tests.support.flights import Lake, all_steps, flight, renamed
+from tests.support.flights import Flights, all_steps, flight, renamed
 from tests.support.kinds import GROUNDED, LATER, LEGS, PAIRS, facts_of, pattern_file, published
 from trendlake.cep_core import run_plan
 from trendlake.cep_core.errors import TrendlakeError
@@ -18,7 +18,7 @@ from trendlake.jobs.actions.show import Shown, print_results
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.errors import ChecksFailedError, ShardTooLargeError
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.results.history import between, values
 from trendlake.pipelines.results.staging import read_staged
 from trendlake.pipelines.runs.run import Run
@@ -43,12 +43,12 @@ def changes(record: Record) -> tuple[int | None, int | None, int | None]:
     return record.rows_inserted, record.rows_updated, record.rows_deleted
 
 
-def forget(lake: Lake, condition: str) -> None:
+def forget(lake: Flights, condition: str) -> None:
     lake.spark.sql(f"DELETE FROM delta.`{lake.warehouse.source('flights')}` WHERE {condition}")
 
 
 def test_matches_are_published_once_and_taken_back(
-    lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lake: Flights, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rows with lists and measures; the same run again is quiet; a flight that goes takes its matches with it."""
     delays = {1: 10.0, 2: 20.0, 3: 30.0, 4: 25.0, 5: 40.0}
@@ -73,7 +73,7 @@ def test_matches_are_published_once_and_taken_back(
     assert sum(int(window.amount.exact or 0) for window in results.busiest) == 9
     assert results.measures == ("a", "b", "c", "gain", "legs")
     assert [dict(row.values)["c"] for row in results.largest] == 7 * ["UA-5"] + ["UA-4", "UA-3"]
-    print_results(Place(lake.project, lake.profile), lake.spark, pattern_file(lake, LATER), Shown(2))
+    print_results(Place(lake.project, lake.profile), lake.lake, pattern_file(lake, LATER), Shown(2))
     printed = capsys.readouterr().out
     assert "three_legs_later: the latest of 9 rows" in printed
     assert printed.count("UA-5") == 2
@@ -83,7 +83,7 @@ def test_matches_are_published_once_and_taken_back(
 
 
 def test_events_of_the_algebra_are_published_and_taken_back(
-    lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lake: Flights, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rows told apart by all that they say, with names that other kinds have for other things; a flight that goes
     takes its rows with it, and lets others come."""
@@ -98,23 +98,23 @@ def test_events_of_the_algebra_are_published_and_taken_back(
     assert (results.group_columns, results.rows, results.unit, results.older_rows) == (("tailnum",), 4, "day", 0)
     assert results.measures == ("window_start", "match_id", "gain", "legs")
     assert dict(results.largest[0].values)["match_id"] == "UA-3"  # of the longest
-    print_results(Place(lake.project, lake.profile), lake.spark, pattern_file(lake, LEGS), Shown(2))
+    print_results(Place(lake.project, lake.profile), lake.lake, pattern_file(lake, LEGS), Shown(2))
     printed = capsys.readouterr().out
     assert "later_legs: the latest of 4 rows" in printed
     assert "UA-5" in printed
     path = lake.warehouse.results(run.name)
-    before = latest_version(lake.spark, path)
+    before = latest_version(lake.lake, path)
     forget(lake, "event_id = 'UA-4'")
     record = revise(renamed(run, "r3"))
     assert changes(record) == (3, 0, 1)
     assert set(pairs_of(lake, run)) == {(1, 2), (1, 3), (1, 5), (2, 3), (2, 5), (3, 5)}
-    numbers, differences = between(lake.spark, path, run.plan, before, before + 1)
+    numbers, differences = between(lake.lake, path, run.plan, before, before + 1)
     assert numbers == {"added": 3, "changed": 0, "retracted": 1}
     assert [one.before["match_id"] for one in differences if one.before is not None] == ["UA-5"]
-    had = values(lake.spark, path, run.plan, {"tailnum": "N10"}, micros_of("2013-03-01T12:00", ""))
+    had = values(lake.lake, path, run.plan, {"tailnum": "N10"}, micros_of("2013-03-01T12:00", ""))
     assert Counter(value.row is None for value in had) == {False: 4, True: 1}  # (4, 5), which goes, and three that come
     again = pattern_file(lake, LEGS.replace("later_legs", "backfilled_legs"))
-    *chunks, total = run_backfill(Place(lake.project, lake.profile), lake.spark, again, *DAYS, DAY, True, False)
+    *chunks, total = run_backfill(Place(lake.project, lake.profile), lake.lake, again, *DAYS, DAY, True, False)
     assert (len(chunks), total["computed"]) == (2, 2)
     assert published(lake, lake.run(again, *DAYS, "backfilled")) == published(lake, run)
     assert changes(all_steps(renamed(run, "r4"))) == (0, 0, 0)
@@ -125,7 +125,7 @@ def test_events_of_the_algebra_are_published_and_taken_back(
     assert error.value.code == "TOO_MANY_MATCHES"
 
 
-def pairs_of(lake: Lake, run: Run) -> dict[tuple[int, int], tuple[float, int]]:
+def pairs_of(lake: Flights, run: Run) -> dict[tuple[int, int], tuple[float, int]]:
     """The rows of `LEGS`: by the numbers of the first leg and the last, the gain and how many legs."""
     rows = published(lake, run)
     pairs = {(int(row["window_start"][3:]), int(row["match_id"][3:])): (row["gain"], row["legs"]) for row in rows}
@@ -134,7 +134,7 @@ def pairs_of(lake: Lake, run: Run) -> dict[tuple[int, int], tuple[float, int]]:
 
 
 @pytest.mark.chaos
-def test_absence_waits_until_time_has_come(lake: Lake, tmp_path: Path) -> None:
+def test_absence_waits_until_time_has_come(lake: Flights, tmp_path: Path) -> None:
     """A row that says that nothing came is there once the data has reached the end of its window, whichever run comes
     by then; a flight that does come later takes it back. Registers that are NULL are equal."""
     lake.deliver(
@@ -171,7 +171,7 @@ def test_absence_waits_until_time_has_come(lake: Lake, tmp_path: Path) -> None:
     assert compute(strong).rows_out == 0
 
 
-def test_registers_that_are_no_number_are_equal(lake: Lake) -> None:
+def test_registers_that_are_no_number_are_equal(lake: Flights) -> None:
     """NaN in a register is a value like any other: published twice it is one row. Staged twice it is an error."""
     lake.deliver([leg(1, "01T12:00:00", "N10", 90.0), leg(2, "02T19:00:00", "N20", 0.0)])
     run = lake.run(pattern_file(lake, GROUNDED), *DAYS, "r1")
@@ -190,7 +190,7 @@ def test_registers_that_are_no_number_are_equal(lake: Lake) -> None:
         check_results(run)
 
 
-def test_matches_that_must_not_overlap_know_all_that_came_before(lake: Lake) -> None:
+def test_matches_that_must_not_overlap_know_all_that_came_before(lake: Flights) -> None:
     """Which legs make a pair is decided by the first leg of all: a run of the last day reads them all, or says that
     they are too many."""
     times = ["01T06:00:00", "01T18:00:00", "02T05:00:00", "02T16:00:00", "03T03:00:00", "03T14:00:00", "04T01:00:00"]
@@ -211,7 +211,7 @@ def test_matches_that_must_not_overlap_know_all_that_came_before(lake: Lake) -> 
     assert error.value.code == "TOO_MANY_MATCHES"
 
 
-def test_graphs_are_published(lake: Lake) -> None:
+def test_graphs_are_published(lake: Flights) -> None:
     """`output: compressed`: lists of structs are kept, compared and checked like any column."""
     lake.deliver(leg(n, f"01T{7 + n:02d}:00:00", "N10", 10.0 * n) for n in range(1, 6))
     text = LATER.replace("select:", "output: compressed\nselect:")
@@ -225,7 +225,7 @@ def test_graphs_are_published(lake: Lake) -> None:
 
 
 @pytest.mark.chaos
-def test_a_changed_arc_touches_the_windows_of_its_lifetime(lake: Lake) -> None:
+def test_a_changed_arc_touches_the_windows_of_its_lifetime(lake: Flights) -> None:
     """From the second day on the pattern asks for less: what the first day has is neither computed nor written again,
     and all rows together are those that the pattern of today gives."""
     late = {1: "01T02:00:00", 2: "01T09:00:00", 3: "02T03:00:00", 4: "02T09:00:00", 5: "02T14:00:00"}

@@ -14,13 +14,14 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from tests.pipelines.steps.test_faults import event, is_right, rising
+from tests.support.bare_lake import bare_lake
 from tests.support.flights import all_steps
 from tests.support.reading import stored
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import IN_DRIVER, IN_WORKERS, Signals, signals
 from trendlake.pipelines.errors import FileMissingError, StagedLostError
+from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.lake.road import On
-from trendlake.pipelines.lake.warehouse import latest_version
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results.staging import staged_folder
 from trendlake.pipelines.runs.run import Run
@@ -58,7 +59,7 @@ def test_staged_rows_that_are_gone(spark: SparkSession, tmp_path: Path, on: On |
     as they are. By Spark too."""
     lake = lake_of(spark, tmp_path)
     path = lake.warehouse.results("watched")
-    before, version = stored(path), latest_version(spark, path)
+    before, version = stored(path), latest_version(bare_lake(spark), path)
     for name, damage in DAMAGES.items():
         run = replace(lake.run(0, 1, name), on=on)
         check_source(run), compute(run), check_results(run)
@@ -67,7 +68,7 @@ def test_staged_rows_that_are_gone(spark: SparkSession, tmp_path: Path, on: On |
             run.records.clear()
             with quiet(spark), pytest.raises((StagedLostError, FileMissingError), match="staging/"):
                 step(run)
-        assert latest_version(spark, path) == version
+        assert latest_version(bare_lake(spark), path) == version
     assert stored(path).equals(before)
     all_steps(lake.run(0, 1, "again"))
     is_right(lake, lake.run(0, 1, "again"))

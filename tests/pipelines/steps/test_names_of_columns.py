@@ -70,11 +70,11 @@ def test_they_are_columns_like_others(spark: SparkSession, tmp_path: Path) -> No
     all_steps(run)
     assert counts(lake, run.name) == [(3, 4, 3, 10)]
 
-    (broken,) = open_rows_by_spark(spark, lake.warehouse, lake.contract, lake.version()).toArrow().to_pylist()
+    (broken,) = open_rows_by_spark(lake.lake, lake.contract, lake.version()).toArrow().to_pylist()
     assert (broken["event_id"], broken["replaces"], "price" in broken["reason"]) == ("e3", "r", True)
     mended = pa.Table.from_pylist([{name: broken[name] for name in (ID, *lake.contract_columns)} | {"price": 5}])
-    assert replay(spark, lake.warehouse, lake.contract, mended, "replay").repaired == 1
+    assert replay(lake.lake, lake.contract, mended, "replay").repaired == 1
     assert revise(renamed(run, "revision")).rows_updated == 1
     assert counts(lake, run.name) == [(7, 12, 5, 40)]
-    page = build_report(spark, lake.warehouse, Path(lake.pattern), "run", tmp_path / "report", run.plan).html
+    page = build_report(lake.lake, Path(lake.pattern), "run", tmp_path / "report", run.plan).html
     assert "__there" in page.read_text()

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as sf
 
-from tests.support.flights import Lake, all_steps, answers, flight, renamed
+from tests.support.flights import Flights, all_steps, answers, flight, renamed
 from trendlake.pipelines.errors import ChecksFailedError, StaleRunError, StepOrderError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import recent_commits
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.results.staging import read_staged
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
@@ -48,14 +48,14 @@ def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.fixture(scope="module")
-def first(shared_lake: Lake) -> tuple[Lake, Run, Record]:
+def first(shared_lake: Flights) -> tuple[Flights, Run, Record]:
     """A lake with one published run, and the record of its publishing."""
     shared_lake.deliver([*snowballs(1, 4), *snowballs(3, 3, "AA", 500)])
     run = shared_lake.run(shared_lake.pattern(), *WEEK, "r1")
     return shared_lake, run, all_steps(run)
 
 
-def test_the_right_rows_come_out(first: tuple[Lake, Run, Record]) -> None:
+def test_the_right_rows_come_out(first: tuple[Flights, Run, Record]) -> None:
     """Counts, extremes and means of a case worked by hand."""
     lake, run, record = first
     rows = answers(lake.results(run), run)
@@ -66,16 +66,16 @@ def test_the_right_rows_come_out(first: tuple[Lake, Run, Record]) -> None:
     assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (2, 0, 0)
 
 
-def test_one_commit_a_publish(first: tuple[Lake, Run, Record]) -> None:
+def test_one_commit_a_publish(first: tuple[Flights, Run, Record]) -> None:
     """The table's history: made once, then one commit for each run, which says where it came from."""
     lake, run, record = first
-    commits = recent_commits(lake.spark, lake.warehouse.results(run.name))[-2:]
+    commits = recent_commits(lake.lake, lake.warehouse.results(run.name))[-2:]
     assert [commit.version for commit in commits] == [1, 0]
     assert commits[0].note["run_id"] == "r1"
     assert commits[0].note["source_version"] == record.source_version == 1
 
 
-def test_publishing_again_changes_nothing(first: tuple[Lake, Run, Record]) -> None:
+def test_publishing_again_changes_nothing(first: tuple[Flights, Run, Record]) -> None:
     """A retry, or another run of the same range: no row is touched and the change feed stays silent."""
     lake, run, record = first
     before = lake.results(run).collect()
@@ -93,7 +93,7 @@ def test_publishing_again_changes_nothing(first: tuple[Lake, Run, Record]) -> No
     assert changes.count() == 0
 
 
-def test_a_table_made_with_its_rows_is_not_an_empty_one(lake: Lake) -> None:
+def test_a_table_made_with_its_rows_is_not_an_empty_one(lake: Flights) -> None:
     """As who restores a warehouse by CREATE TABLE AS SELECT makes it: its rows are replaced, not doubled."""
     lake.deliver([flight(n, f"2013-03-01T{n:02d}:00:00") for n in range(1, 12)])
     run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "first")
@@ -109,7 +109,7 @@ def test_a_table_made_with_its_rows_is_not_an_empty_one(lake: Lake) -> None:
 
 
 @pytest.mark.usefixtures("road")
-def test_late_changed_and_lost_rows_change_the_results(lake: Lake) -> None:
+def test_late_changed_and_lost_rows_change_the_results(lake: Flights) -> None:
     """A run made again sees what has arrived since: rows are inserted, updated and deleted, each where it must."""
     lake.deliver([*snowballs(1, 3), *snowballs(2, 3, "AA", 300)], feed="first")
     run = lake.run(lake.pattern(), *WEEK, "r1")
@@ -124,7 +124,7 @@ def test_late_changed_and_lost_rows_change_the_results(lake: Lake) -> None:
     assert [(row["carrier"], int(row["snowballs"])) for row in rows] == [("B6", 3), ("UA", 15)]
 
 
-def test_a_group_may_be_null(lake: Lake) -> None:
+def test_a_group_may_be_null(lake: Flights) -> None:
     """The key is compared null-safe: a group without a name is one row, however often it is published."""
     nothing = dict.fromkeys(("tailnum", "dep_time", "dep_delay", "arr_time", "arr_delay", "air_time"))
     lake.deliver([*snowballs(1, 3), flight(1800, "2013-03-01T21:00:00", event_type="Cancellation", **nothing)])
@@ -138,7 +138,7 @@ def test_a_group_may_be_null(lake: Lake) -> None:
     assert [(row["tailnum"], int(row["snowballs"])) for row in answers(lake.results(run), run)] == [(None, 1)]
 
 
-def test_concurrent_publishes_of_overlapping_ranges(lake: Lake) -> None:
+def test_concurrent_publishes_of_overlapping_ranges(lake: Flights) -> None:
     """Three runs that share days publish at once: every row is there once, as if they had come one by one."""
     lake.deliver([row for day in range(1, 8) for row in snowballs(day, 3)])
     path = lake.pattern()
@@ -154,7 +154,7 @@ def test_concurrent_publishes_of_overlapping_ranges(lake: Lake) -> None:
     assert [(row["window_start"].day, int(row["snowballs"])) for row in rows] == [(d, 7) for d in range(1, 8)]
 
 
-def test_other_windows_are_left_alone(lake: Lake) -> None:
+def test_other_windows_are_left_alone(lake: Flights) -> None:
     """A run deletes only within its own windows."""
     lake.deliver([*snowballs(1, 3), *snowballs(5, 3)])
     path = lake.pattern()
@@ -163,20 +163,20 @@ def test_other_windows_are_left_alone(lake: Lake) -> None:
     assert (record.rows_inserted, record.rows_deleted) == (1, 0)
 
 
-def test_older_results_do_not_replace_newer_ones(lake: Lake) -> None:
+def test_older_results_do_not_replace_newer_ones(lake: Flights) -> None:
     """A run that read an older version is refused where a newer one has published."""
     lake.deliver(snowballs(1, 3), feed="first")
     old = lake.run(lake.pattern(), *WEEK, "old")
     check_source(old), compute(old), check_results(old)
     lake.deliver(snowballs(2, 2), feed="second")
     all_steps(renamed(old, "new"))
-    version = latest_version(lake.spark, lake.warehouse.results(old.name))
+    version = latest_version(lake.lake, lake.warehouse.results(old.name))
     with pytest.raises(StaleRunError, match="published from version 2"):
         publish(old)
-    assert latest_version(lake.spark, lake.warehouse.results(old.name)) == version
+    assert latest_version(lake.lake, lake.warehouse.results(old.name)) == version
 
 
-def test_bad_results_are_not_published(lake: Lake) -> None:
+def test_bad_results_are_not_published(lake: Flights) -> None:
     """What breaks the results contract stays in staging; the failed checks are named."""
     lake.deliver(snowballs(1, 3))
     pattern = lake.pattern()
@@ -194,7 +194,7 @@ def test_bad_results_are_not_published(lake: Lake) -> None:
         publish(later)
 
 
-def test_steps_keep_their_order(lake: Lake) -> None:
+def test_steps_keep_their_order(lake: Flights) -> None:
     """A step asks for the one before it: of this run, this interval and this state of the pattern."""
     lake.deliver(snowballs(1, 3))
     path = lake.pattern()

@@ -88,7 +88,7 @@ def test_the_user_may_ask_for_a_road(spark: SparkSession, tmp_path: Path) -> Non
         steps_of(renamed(small, "small"))
     asked = replace(mine, on="spark", profile=IN_DRIVER)
     assert steps_of(renamed(asked, "asked")) == [("spark", "asked for by --on spark")] * 4
-    stored = pattern_records(spark, lake.warehouse, [mine.name], ("run_id", "stage", "status", "road", "road_reason"))
+    stored = pattern_records(lake.lake, [mine.name], ("run_id", "stage", "status", "road", "road_reason"))
     words = {(row["run_id"], row["stage"]): road_of(row) for row in stored}
     assert words["here", "publish"] == "in this process"
     assert words["asked", "publish"] == "on Spark: asked for by --on spark"
@@ -101,7 +101,7 @@ def test_a_delivery_says_where_it_was_written(spark: SparkSession, tmp_path: Pat
     contract = load_contract(lake.project.contract_path("signals"))
     rows = tidy_batch(random.Random("delivered"), 9)
     delivery = pa.Table.from_pylist(rows, SCHEMA)
-    record = ingest(spark, lake.warehouse, contract, [delivery], feed="f", run_id="i", roads=Roads(limits))
+    record = ingest(lake.lake, contract, [delivery], feed="f", run_id="i", roads=Roads(limits))
     assert (record.road, record.rows_inserted) == (on, 9)
 
 

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from tests.support.bare_lake import bare_lake
 from tests.support.flights import all_steps, answers, renamed
 from tests.support.roads import only_spark
 from tests.support.signal_patterns import PATTERNS
@@ -20,6 +21,7 @@ from tests.support.signals import CONTRACT, START_US, Signals, signals
 from trendlake.pipelines.errors import StepOrderError
 from trendlake.pipelines.ingest.deliver import create_source
 from trendlake.pipelines.lake.commits import recent_commits
+from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import NotHereError
 from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.report.read_run import read_run
@@ -113,7 +115,7 @@ def test_a_run_done_again_on_a_machine_whose_clock_is_behind(
     records = [step(lake.run(0, 1, "r")) for step in STEPS.values()]
     assert {record.source_version for record in records} == {2}
     assert [record.record_number for record in records] == [5, 6, 7, 8]
-    facts = read_run(spark, lake.warehouse, "watched", "r")
+    facts = read_run(lake.lake, "watched", "r")
     assert (facts.source_version, facts.results_version) == (2, records[-1].results_version)
     assert trends(lake, lake.run(0, 1, "r")) == [7]
 
@@ -146,9 +148,9 @@ def of_text(lake: Signals, text: str) -> Run:
 def elsewhere(lake: Signals) -> Run:
     """The profile says that the source is another table, of as many versions."""
     run, path = lake.run(0, 3, "r"), f"{lake.warehouse.root}/elsewhere"
-    create_source(lake.spark, path, lake.contract)
+    create_source(lake.lake, path, lake.contract)
     lake.spark.read.format("delta").load(lake.source).write.format("delta").mode("append").save(path)
-    return replace(run, warehouse=replace(run.warehouse, elsewhere={"signals": path}))
+    return replace(run, lake=Lake.of(lake.spark, replace(run.warehouse, elsewhere={"signals": path})))
 
 
 def checked_again(lake: Signals) -> Run:
@@ -160,7 +162,7 @@ def checked_again(lake: Signals) -> Run:
 def made_again(lake: Signals) -> Run:
     """With as many versions: a nightly job drops the table and fills it anew."""
     shutil.rmtree(lake.source)
-    create_source(lake.spark, lake.source, lake.contract)
+    create_source(lake.lake, lake.source, lake.contract)
     for hours in (range(0, 50, 3), range(50, 90, 3)):
         lake.insert(events(hours))
     return lake.run(0, 3, "r")
@@ -203,28 +205,30 @@ def test_records_of_an_earlier_version(spark: SparkSession, tmp_path: Path, monk
     values |= {name: runs.moment(us) for name, us in (("interval_from", run.start_us), ("interval_to", run.end_us))}
     shutil.rmtree(lake.warehouse.runs)
     spark.createDataFrame([values], old).write.format("delta").save(lake.warehouse.runs)
-    record = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
+    record = runs.find(lake.lake, "watched", "r", "check_source")
     assert record is not None
     assert (record.basis, record.interval_to) == (None, run.end_us)
     with pytest.raises(StepOrderError, match=r"check_source of watched, run r: .* earlier version of Trendlake"):
         STEPS["compute"](run)
     records = [STEPS[name](lake.run(0, 1, "r")) for name in STEPS]
     assert trends(lake, run) == [7]
-    newest = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
+    newest = runs.find(lake.lake, "watched", "r", "check_source")
     assert newest is not None
     assert (newest.record_number, newest.basis) == (records[0].record_number, records[0].basis)
-    local = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
+    local = [runs.find(lake.lake, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
     with only_spark():
-        by_spark = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
+        by_spark = [runs.find(lake.lake, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
         assert by_spark == local
         fresh = [Record("r", name, "compute") for name in ("watched", "another")]
-        runs.number_records(spark, lake.warehouse, fresh)
+        runs.number_records(lake.lake, fresh)
         assert [record.record_number for record in fresh] == [int(records[-1].record_number or 0) + 1, 1]
     for record in (*records, revise(renamed(run, "revision"))):
         assert record.basis is not None
-        assert record.basis.source_table == table_id(spark, lake.source)
-    notes = [commit.note for commit in recent_commits(spark, lake.warehouse.results("watched")) if commit.note]
-    assert [note["source_table"] for note in notes] == [table_id(spark, lake.source)]
+        assert record.basis.source_table == table_id(bare_lake(spark), lake.source)
+    notes = [
+        commit.note for commit in recent_commits(bare_lake(spark), lake.warehouse.results("watched")) if commit.note
+    ]
+    assert [note["source_table"] for note in notes] == [table_id(bare_lake(spark), lake.source)]
 
 
 SECOND = """\

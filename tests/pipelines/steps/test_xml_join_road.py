@@ -16,13 +16,14 @@ from pyspark.sql import SparkSession
 
 from tests.pipelines.revision.test_revised_documents import DAY, HOUR, QUERY, START, document
 from tests.reference.xml_join import answers
+from tests.support.bare_lake import bare_lake
 from tests.support.document_lake import PROFILE, DocumentLake
 from tests.support.flights import all_steps, renamed
 from trendlake.jobs.actions.backfill import run_backfill
 from trendlake.jobs.actions.show import Shown, print_results
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.errors import ChecksFailedError
-from trendlake.pipelines.lake.warehouse import latest_version
+from trendlake.pipelines.lake.lake import Lake, latest_version
 from trendlake.pipelines.report.build import build_report, read_facts
 from trendlake.pipelines.report.places import Places
 from trendlake.pipelines.results import history
@@ -113,7 +114,7 @@ def days(rows: Rows) -> Counter[int]:
 def test_differences_are_those_of_the_documents(road: Road) -> None:
     """Rows of equal `answer_id` whose times have moved are changed, the others come and go."""
     before, after = wanted(road.first), wanted(road.second)
-    counts, rows = history.between(road.lake.spark, road.results, road.run.plan, 1, 2)
+    counts, rows = history.between(road.lake.lake, road.results, road.run.plan, 1, 2)
     assert plain(row.before for row in rows if row.before) == before - after
     assert plain(row.after for row in rows if row.after) == after - before
     assert counts["changed"] > 0
@@ -133,13 +134,15 @@ def test_a_query_has_a_history_and_a_page_of_its_own_rows(road: Road, capsys: py
     chosen = group_values(plan, {"query": "followed"}, "--group")
     states: dict[str, Any] = {}
     for day in range(DAYS):
-        for value in history.values(spark, road.results, plan, chosen, START + day * DAY + HOUR):
+        for value in history.values(bare_lake(spark), road.results, plan, chosen, START + day * DAY + HOUR):
             states.setdefault(str(value.commit.version), []).append(value.row)
     before, after = (of_query(wanted(documents), "followed") for documents in (road.first, road.second))
     assert plain(states["1"]) == before
     assert plain(row for row in states["2"] if row is not None) == after - before
     assert sum(row is None for row in states["2"]) > 0
-    print_results(road.place(), spark, str(road.path), Shown(3, groups=["query=beside"]))
+    print_results(
+        road.place(), Lake.of(spark, road.place().warehouse), str(road.path), Shown(3, groups=["query=beside"])
+    )
     printed = capsys.readouterr().out
     assert f"the latest of {len(of_query(wanted(road.second), 'beside'))} rows" in printed
     assert "followed" not in printed
@@ -149,11 +152,11 @@ def test_a_backfill_is_one_run(road: Road) -> None:
     """In chunks of two days, newest first; a second time nothing is left to do."""
     path = road.lake.pattern("pairs_again", "items", ASKED)
     asked = (str(path), iso(START), iso(START + DAYS * DAY), 2 * DAY, True, False)
-    *chunks, total = run_backfill(road.place(), road.lake.spark, *asked)
+    *chunks, total = run_backfill(road.place(), road.lake.lake, *asked)
     assert (len(chunks), total["computed"], total["done_before"]) == (3, 3, 0)
     again = road.lake.run(str(path), START, START + DAYS * DAY, "again")
     assert plain(road.lake.rows(again)) == wanted(road.second) == plain(road.lake.rows(road.run))
-    *_, total = run_backfill(road.place(), road.lake.spark, *asked)
+    *_, total = run_backfill(road.place(), road.lake.lake, *asked)
     assert (total["computed"], total["done_before"]) == (0, 3)
 
 
@@ -178,14 +181,14 @@ def test_expectations_count_the_rows_of_each_query(road: Road) -> None:
     assert facts.success is False
     assert f"{len(broken)} of {judged} groups in windows break it" in str(facts.observed)
     assert all(f"query={name}, end from {iso(START + day * DAY)[:10]}" in str(facts.observed) for name, day in broken)
-    version = latest_version(road.lake.spark, road.results)
+    version = latest_version(road.lake.lake, road.results)
     strict = {**ASKED, "expect": [{**ASKED["expect"][0], "on_break": "fail"}]}
     run = road.lake.run(str(road.lake.pattern("pairs", "items", strict)), START, START + DAYS * DAY, "strict")
     for step in ("check_source", "compute"):
         STEPS[step](run)
     with pytest.raises(ChecksFailedError, match="query="):
         STEPS["check_results"](run)
-    assert latest_version(road.lake.spark, road.results) == version
+    assert latest_version(road.lake.lake, road.results) == version
     assert run.plan.hash == road.run.plan.hash
     road.lake.pattern("pairs", "items", ASKED)
 
@@ -199,7 +202,7 @@ def test_a_batch_is_each_of_its_members(road: Road) -> None:
     for name, query in queries.items():
         path = road.lake.pattern(name, "items", query)
         members.append(Member(name, road.lake.run(str(path), START, START + DAYS * DAY, "batch")))
-    list(run_batch(road.lake.spark, members))
+    list(run_batch(road.lake.lake, members))
     assert [member.state for member in members] == ["succeeded", "succeeded", "failed"]
     assert "TOO_MANY_ANSWERS" in str(members[2].error)
     for member in members[:2]:
@@ -210,7 +213,7 @@ def test_a_batch_is_each_of_its_members(road: Road) -> None:
 
 def test_the_report_tells_answers_by_query(road: Road, tmp_path: Path) -> None:
     """Of the run that it is of: the queries with most answers, and how many each had from day to day."""
-    facts = read_facts(road.lake.spark, road.lake.warehouse, road.path, "first", road.run.plan)
+    facts = read_facts(road.lake.lake, road.path, "first", road.run.plan)
     results, rows = facts.results, wanted(road.first)
     assert results is not None
     assert (results.group_columns, results.rows, results.unit, results.older_rows) == (("query",), len(rows), "day", 0)
@@ -224,7 +227,7 @@ def test_the_report_tells_answers_by_query(road: Road, tmp_path: Path) -> None:
             drawn[(micros(point.window.start) - START) // DAY] += int(point.amount.exact or 0)
         assert +drawn == days(of_query(rows, name))
     assert {"match_id", "window_start", "matches_log10"} < set(results.measures)
-    paths = build_report(road.lake.spark, road.lake.warehouse, road.path, "first", tmp_path, road.run.plan)
+    paths = build_report(road.lake.lake, road.path, "first", tmp_path, road.run.plan)
     page = paths.html.read_text()
     most, least = counts.most_common()
     assert f"{most[0]} leads with {most[1]} answers" in page
@@ -235,7 +238,7 @@ def test_the_report_tells_answers_by_query(road: Road, tmp_path: Path) -> None:
 
 def test_the_site_tells_answers_by_query(road: Road, tmp_path: Path) -> None:
     """Of what is published now: over time, and the queries by their busiest day."""
-    site = Site(road.lake.spark, road.lake.project, road.lake.warehouse, Places(tmp_path))
+    site = Site(road.lake.lake, road.lake.project, Places(tmp_path))
     facts = read_page_facts(site, road.path, docs=False, together=Together(site, [road.path]))
     rows = wanted(road.second)
     assert facts.mistake == ""

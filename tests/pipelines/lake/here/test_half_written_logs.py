@@ -15,12 +15,13 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.lake.here.log import folder_on_disk, opened
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import exists, latest_version, read_at
 from trendlake.pipelines.lake.road import NotHere, tried
 from trendlake.pipelines.lake.versions import newest
-from trendlake.pipelines.lake.warehouse import exists, latest_version, read_at
 from trendlake.pipelines.spark.session import quiet
 from trendlake.pipelines.storage_errors import storage_error
 
@@ -63,7 +64,7 @@ def copied(table: Path, to: Path) -> Path:
 
 def in_process(spark: SparkSession, path: Path, version: int | None = None) -> list[int] | None:
     """The ids as this process reads them; None where it leaves the table to Spark."""
-    ids = tried(lambda: table_here(spark, str(path), version).every(["id"], 2 * EVERY)["id"].to_pylist())
+    ids = tried(lambda: table_here(bare_lake(spark), str(path), version).every(["id"], 2 * EVERY)["id"].to_pylist())
     return None if isinstance(ids, NotHere) else sorted(ids)
 
 
@@ -71,7 +72,9 @@ def by_spark(spark: SparkSession, path: Path, version: int | None = None) -> lis
     """The ids as Spark reads them; the code of the error that a user sees."""
     try:
         with quiet(spark):
-            rows = read_at(spark, str(path), latest_version(spark, str(path)) if version is None else version)
+            rows = read_at(
+                bare_lake(spark), str(path), latest_version(bare_lake(spark), str(path)) if version is None else version
+            )
             return sorted(row[0] for row in rows.collect())
     except Exception as error:
         meant = storage_error(error)
@@ -137,7 +140,7 @@ def test_last_checkpoint_half_written(spark: SparkSession, tables: dict[str, Pat
     assert rows.pop("null") == "FILE_DAMAGED"
     for text in rows:
         assert rows[text] == list(range(EVERY)), text
-        newest_version = newest(spark, str(paths[text]))
+        newest_version = newest(bare_lake(spark), str(paths[text]))
         assert newest_version is not None
         assert newest_version.version == VERSIONS, text
 
@@ -179,7 +182,7 @@ def test_a_checksum_of_another_commit(spark: SparkSession, tables: dict[str, Pat
         changed = copied(path, tmp_path / next(iter(other)))
         assert in_process(spark, changed) is None
         assert by_spark(spark, changed) == "FILE_DAMAGED"
-    folder = folder_on_disk(spark, str(tmp_path / "txnId" / "copy"))
+    folder = folder_on_disk(bare_lake(spark), str(tmp_path / "txnId" / "copy"))
     with pytest.raises(OtherwiseWrittenError, match="another commit"), opened(folder):
         pass
     for text in ("", json.dumps(about)[:100]):
@@ -204,7 +207,7 @@ def test_files_that_writers_have_left(spark: SparkSession, tables: dict[str, Pat
         "notes.txt",
     ):
         (log_of(path) / name).write_text("half{")
-    assert latest_version(spark, str(path)) == VERSIONS
+    assert latest_version(bare_lake(spark), str(path)) == VERSIONS
     assert in_process(spark, path) == by_spark(spark, path) == list(range(EVERY))
     spark.range(100, 101).write.format("delta").mode("append").save(str(path))
     assert in_process(spark, path) == by_spark(spark, path) == [*range(EVERY), 100]
@@ -216,10 +219,10 @@ def test_a_data_file(spark: SparkSession, tables: dict[str, Path], damage: Damag
     path = copied(tables["one file"], tmp_path)
     gone = next(path.glob("*.parquet"))
     damage(gone)
-    assert exists(spark, str(path))
+    assert exists(bare_lake(spark), str(path))
     assert in_process(spark, path) is None
     with quiet(spark), pytest.raises(Exception, match=gone.name) as error:
-        read_at(spark, str(path), VERSIONS).collect()
+        read_at(bare_lake(spark), str(path), VERSIONS).collect()
     meant = storage_error(error.value, "compute", "falling")
     assert meant is not None
     assert gone.name in meant.message

@@ -16,14 +16,15 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from tests.support.flights import Lake, flight
+from tests.support.flights import Flights, flight
 from tests.support.worked_cases import CHECKED
 from trendlake.cep_core import compile_plan, load_pattern
 from trendlake.pipelines.contracts.contract import Column, Contract
 from trendlake.pipelines.execute.shard_plan import Cut, likely
 from trendlake.pipelines.lake.here.parquet_scan import Files
+from trendlake.pipelines.lake.lake import Lake, latest_version
 from trendlake.pipelines.lake.versions import table_id
-from trendlake.pipelines.lake.warehouse import Warehouse, latest_version
+from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results.computation import computed, cut_and_stage
@@ -98,12 +99,14 @@ def odd(spark: SparkSession, project: Project, tmp_path: Path) -> Run:
     contract = Contract("t", "1.0.0", columns, rules=(), key=("event_id",), roles=roles)
     plan = compile_plan(pattern, contract.event_schema())
     warehouse = Warehouse(Profile().warehouse_of(home))
-    return Run(spark, home, Profile(), warehouse, pattern, contract, plan, "r", 3_600_000_000, 3 * 3_600_000_000)
+    return Run(
+        Lake.of(spark, warehouse), home, Profile(), pattern, contract, plan, "r", 3_600_000_000, 3 * 3_600_000_000
+    )
 
 
 def write(run: Run, rows: pa.Table, **options: str) -> str:
     path = run.warehouse.source("t")
-    writer = run.spark.createDataFrame(rows).repartition(3, "n").write.format("delta").mode("append")
+    writer = run.lake.spark.createDataFrame(rows).repartition(3, "n").write.format("delta").mode("append")
     writer.options(**options).save(path)
     return path
 
@@ -133,7 +136,7 @@ def test_every_type_is_read_as_spark_reads_it(odd: Run) -> None:
     writers that have other types of Arrow's for texts."""
     path = write(odd, table(0, 100).drop_columns(["m"]))
     write(odd, table(100, 200), mergeSchema="true")
-    DeltaTable.forPath(odd.spark, path).delete("n % 7 = 0")
+    DeltaTable.forPath(odd.lake.spark, path).delete("n % 7 = 0")
     for number, file in enumerate(sorted(Path(path).glob("*.parquet"))):
         other_texts(file, (pa.string(), pa.large_string(), pa.string_view())[number % 3])
     for version, rows in ((1, 80), (2, 68)):
@@ -179,20 +182,20 @@ def test_results_are_the_same(odd: Run) -> None:
 
 def _deletion_vectors(run: Run) -> None:
     path = write(run, table(0, 200))
-    run.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-    DeltaTable.forPath(run.spark, path).delete("n = 80")
+    run.lake.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    DeltaTable.forPath(run.lake.spark, path).delete("n = 80")
 
 
 def _column_mapping(run: Run) -> None:
     path = write(run, table(0, 200))
-    run.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
-    run.spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN k TO j")
-    run.spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN n TO k")
-    run.spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN j TO n")
+    run.lake.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    run.lake.spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN k TO j")
+    run.lake.spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN n TO k")
+    run.lake.spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN j TO n")
 
 
 def _partitions(run: Run) -> None:
-    frame: DataFrame = run.spark.createDataFrame(table(0, 200))
+    frame: DataFrame = run.lake.spark.createDataFrame(table(0, 200))
     frame.write.format("delta").partitionBy("event_type").save(run.warehouse.source("t"))
 
 
@@ -200,25 +203,25 @@ def _a_default(run: Run) -> None:
     """Which older files do not hold."""
     path = write(run, table(0, 200).drop_columns(["k"]))
     named = f"delta.`{path}`"
-    run.spark.sql(f"ALTER TABLE {named} SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')")
-    run.spark.sql(f"ALTER TABLE {named} ADD COLUMN k bigint")
-    run.spark.sql(f"ALTER TABLE {named} ALTER COLUMN k SET DEFAULT 7")
+    run.lake.spark.sql(f"ALTER TABLE {named} SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')")
+    run.lake.spark.sql(f"ALTER TABLE {named} ADD COLUMN k bigint")
+    run.lake.spark.sql(f"ALTER TABLE {named} ALTER COLUMN k SET DEFAULT 7")
 
 
 @pytest.mark.parametrize("make", [_deletion_vectors, _column_mapping, _partitions, _a_default])
 def test_what_a_file_does_not_say_alone_is_sparks(odd: Run, make: Any) -> None:
     """Deletion vectors, mapped columns, partitions and defaults: no file is read by itself."""
     make(odd)
-    version = DeltaTable.forPath(odd.spark, odd.warehouse.source("t")).history(1).collect()[0]["version"]
+    version = DeltaTable.forPath(odd.lake.spark, odd.warehouse.source("t")).history(1).collect()[0]["version"]
     assert files_at(odd, version) is None
 
 
 @pytest.mark.parametrize("fault", ["old_calendar", "other_type", "torn"])
-def test_a_file_that_is_otherwise_is_left_to_spark(lake: Lake, fault: str) -> None:
+def test_a_file_that_is_otherwise_is_left_to_spark(lake: Flights, fault: str) -> None:
     """The workers refuse it, and the step ends with the rows of Spark's own reader, or with its error."""
     lake.deliver([flight(n, f"2013-03-01T{n:02d}:00:00") for n in range(1, 12)])
     run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", fault)
-    version = latest_version(lake.spark, lake.warehouse.source("flights"))
+    version = latest_version(lake.lake, lake.warehouse.source("flights"))
     rows = computed_rows(run, read_events(run, replace(CHECKED, source_version=version)))
     _as_checked(run, version)
     (file,) = Path(run.warehouse.source("flights")).glob("*.parquet")
@@ -234,14 +237,14 @@ def test_a_file_that_is_otherwise_is_left_to_spark(lake: Lake, fault: str) -> No
     assert rows
 
 
-def test_a_file_that_is_otherwise_is_found_out_by_counting(lake: Lake) -> None:
+def test_a_file_that_is_otherwise_is_found_out_by_counting(lake: Flights) -> None:
     """A stream of one group is counted before it is cut: what the counting workers refuse is left to Spark too."""
     lake.deliver([flight(n, f"2013-03-01T{n:02d}:00:00") for n in range(1, 12)])
     run = lake.run(lake.pattern("1 hour", "1 hour", group_by=""), "2013-03-01", "2013-03-02", "counted", limit=6)
     assert likely(run.plan, 11, run.windows, 6, lake.spark.sparkContext.defaultParallelism) is None
     (file,) = Path(run.warehouse.source("flights")).glob("*.parquet")
     spoil(file, "other_type")
-    version = latest_version(lake.spark, lake.warehouse.source("flights"))
+    version = latest_version(lake.lake, lake.warehouse.source("flights"))
     _as_checked(run, version)
     done = compute(run)
     assert done.rows_out == 11
@@ -250,7 +253,7 @@ def test_a_file_that_is_otherwise_is_found_out_by_counting(lake: Lake) -> None:
 def _as_checked(run: Run, version: int) -> None:
     record = run.record("check_source")
     record.source_version, record.rows_out, record.rows_quarantined, record.succeeded = version, 11, 0, True
-    record.basis = run.basis(version, table_id(run.spark, run.warehouse.source("flights"), version))
+    record.basis = run.basis(version, table_id(run.lake, run.warehouse.source("flights"), version))
 
 
 def computed_rows(run: Run, events: DataFrame) -> list[str]:

@@ -26,15 +26,16 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tests.conftest import CHAOS
+from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.create import FED
 from trendlake.pipelines.lake.here.log import commit_info, folder_on_disk, logged_versions
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
 from trendlake.pipelines.lake.here.write import append_any, compact, compacting_alone
+from trendlake.pipelines.lake.lake import latest_version, read_at
 from trendlake.pipelines.lake.road import NotHere, NotHereError, tried
 from trendlake.pipelines.lake.versions import TableVersion, newest, table_id
-from trendlake.pipelines.lake.warehouse import latest_version, read_at
 from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
@@ -89,7 +90,9 @@ def bag(table: pa.Table | DataFrame) -> Counter[str]:
 
 def rows_of_versions(spark: SparkSession, path: str, last: int) -> dict[int, pa.Table]:
     """The rows of each version up to `last`, which Spark reads by one job."""
-    frames = [read_at(spark, path, version).withColumn(VERSION, sf.lit(version)) for version in range(last + 1)]
+    frames = [
+        read_at(bare_lake(spark), path, version).withColumn(VERSION, sf.lit(version)) for version in range(last + 1)
+    ]
     rows = reduce(DataFrame.unionByName, frames).toArrow()
     return {
         version: rows.filter(pc.equal(rows[VERSION], version)).drop_columns([VERSION]) for version in range(last + 1)
@@ -134,25 +137,27 @@ def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) ->
             same_as_read_anew(spark, path)
     finally:
         spark.conf.set("spark.sql.parquet.outputTimestampType", WAYS[0])
-    last = latest_version(spark, path)
+    last = latest_version(bare_lake(spark), path)
     reader = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
     feed = reader.load(path).toArrow()
     versions = feed["_commit_version"].to_pylist()
     for upto, by_spark in rows_of_versions(spark, path, last).items():
-        table = table_here(spark, path, upto)
+        table = table_here(bare_lake(spark), path, upto)
         assert (table.version, table.row_count) == (upto, by_spark.num_rows)
         assert bag(table.rows_with(NAMES, pa.array([f"e{n}" for n in range(60)]), MANY)) == bag(by_spark)
         for after in range(upto):
             mine = pa.array([after < version <= upto for version in versions])
             assert bag(table.feed(NAMES, after, MANY)) == bag(feed.filter(mine).select([*NAMES, CHANGE]))
     theirs = DeltaTable.forPath(spark, path).history().select("version", "operation", "operationMetrics").collect()
-    folder = folder_on_disk(spark, path)
+    folder = folder_on_disk(bare_lake(spark), path)
     infos = [(version, commit_info(folder, version)) for version in logged_versions(folder)]
     assert [(n, info["operation"], info.get("operationMetrics", {})) for n, info in infos] == [tuple(r) for r in theirs]
-    assert [commit.version for commit in recent_commits(spark, path, 3)] == [last, last - 1, last - 2]
-    assert newest(spark, path) == TableVersion(last, read_at(spark, path, last).schema, table_id(spark, path))
+    assert [commit.version for commit in recent_commits(bare_lake(spark), path, 3)] == [last, last - 1, last - 2]
+    assert newest(bare_lake(spark), path) == TableVersion(
+        last, read_at(bare_lake(spark), path, last).schema, table_id(bare_lake(spark), path)
+    )
     with pytest.raises(NotHereError, match="more than 5 rows"):
-        table_here(spark, path).feed(NAMES, 0, 5)
+        table_here(bare_lake(spark), path).feed(NAMES, 0, 5)
 
 
 def test_rows_that_other_programs_change(spark: SparkSession, tmp_path: Path) -> None:
@@ -171,14 +176,14 @@ def test_rows_that_other_programs_change(spark: SparkSession, tmp_path: Path) ->
     LocalTable(path).merge(
         pa.Table.from_pylist(rows(4, 2), SCHEMA), "t.id = m.id", source_alias="m", target_alias="t"
     ).when_matched_delete("m.whole = 4").when_matched_update({"real": "0.5"}).execute()
-    files = [Path(path, name) for name in table_here(spark, path).files]
+    files = [Path(path, name) for name in table_here(bare_lake(spark), path).files]
     assert any(pa.types.is_string_view(pq.read_schema(file).field("id").type) for file in files)
-    last = latest_version(spark, path)
+    last = latest_version(bare_lake(spark), path)
     reader = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1)
     feed = reader.load(path).toArrow()
     versions = feed["_commit_version"].to_pylist()
     for upto, by_spark in rows_of_versions(spark, path, last).items():
-        table = table_here(spark, path, upto)
+        table = table_here(bare_lake(spark), path, upto)
         assert bag(table.every(NAMES, MANY)) == bag(by_spark)
         for row in table.every(NAMES, MANY).to_pylist():  # files may say bounds of long texts that are cut off
             asked = pa.array([row["id"]], pa.string())
@@ -191,7 +196,7 @@ def test_rows_that_other_programs_change(spark: SparkSession, tmp_path: Path) ->
 
 def same_as_read_anew(spark: SparkSession, path: str) -> None:
     """What is held of a log is what it says to whoever reads it for the first time."""
-    held, anew = table_here(spark, path), LocalTable(folder_on_disk(spark, path))
+    held, anew = table_here(bare_lake(spark), path), LocalTable(folder_on_disk(bare_lake(spark), path))
     assert (held.version, held.table_id) == (anew.version(), str(anew.metadata().id))
     assert held.schema == StructType.fromJson(json.loads(anew.schema().to_json()))
     assert bag(held.actions) == bag(pa.table(anew.get_add_actions(flatten=True)))
@@ -225,8 +230,8 @@ def grown_in_all_ways(spark: SparkSession, path: str) -> int:
     ):
         step()
         same_as_read_anew(spark, path)
-        assert table_here(spark, path, 1).schema.names == NAMES
-    return latest_version(spark, path) + 1
+        assert table_here(bare_lake(spark), path, 1).schema.names == NAMES
+    return latest_version(bare_lake(spark), path) + 1
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -242,7 +247,7 @@ def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> N
     finally:
         spark.conf.set("spark.sql.parquet.outputTimestampType", WAYS[0])
     assert list((tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet"))
-    table = table_here(spark, path)
+    table = table_here(bare_lake(spark), path)
     assert len(table.files) == len(MOMENTS) + 1
     time = sf.unix_micros("at")
     whole = spark.read.format("delta").load(path)
@@ -262,16 +267,16 @@ def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mon
     for number in range(6):
         write(spark, path, rows(number, 1))
     monkeypatch.setattr(limits, "FILES", 6)
-    assert table_here(spark, path).feed(NAMES, 0, MANY).num_rows == 6
+    assert table_here(bare_lake(spark), path).feed(NAMES, 0, MANY).num_rows == 6
     write(spark, path, rows(6, 1))  # what was read of the version before is remembered
     monkeypatch.setattr(limits, "FILES", 5)
     with pytest.raises(NotHereError, match="files, more than 5"):
-        table_here(spark, path)
+        table_here(bare_lake(spark), path)
     (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink()
     with pytest.raises(NotHereError, match="7 files, more than 5"):
-        table_here(spark, path)
+        table_here(bare_lake(spark), path)
     monkeypatch.setattr(limits, "FILES", 7)
-    table = table_here(spark, path)
+    table = table_here(bare_lake(spark), path)
     monkeypatch.setattr(limits, "FILES", 5)
     with pytest.raises(NotHereError, match="7 files of changes"):
         table.feed(NAMES, 0, MANY)
@@ -282,7 +287,7 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
 
     def refused(path: str, ask: Callable[[Any], Any] = lambda table: table, match: str = "") -> None:
         with pytest.raises(NotHereError, match=match):
-            ask(table_here(spark, path))
+            ask(table_here(bare_lake(spark), path))
 
     refused(str(tmp_path / "none"), match="no table on disk")
     for name, properties, match in (
@@ -305,7 +310,7 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     write(spark, off, rows(3, 3))
     refused(off, lambda table: table.feed(NAMES, 0, MANY), "was off in version 0")
     refused(off, lambda table: table.feed(NAMES, 1, MANY), "was off in version 1")
-    assert table_here(spark, off).feed(NAMES, 2, MANY).num_rows == 3
+    assert table_here(bare_lake(spark), off).feed(NAMES, 2, MANY).num_rows == 3
     spark.sql(f"ALTER TABLE delta.`{off}` ADD COLUMN (more INT)")
     write(spark, off, rows(6, 1))
     refused(off, lambda table: table.feed(NAMES, 2, MANY), "another form of the table")
@@ -314,17 +319,19 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     padded = str(tmp_path / "padded")
     spark.sql(f"CREATE TABLE delta.`{padded}` (word CHAR(5), n INT) USING delta")
     refused(padded, lambda table: table.rows_with(["word"], pa.array(["x"]), MANY), "more to it than its type")
-    assert table_here(spark, padded).rows_with(["n"], pa.array([1], pa.int32()), MANY).num_rows == 0
+    assert table_here(bare_lake(spark), padded).rows_with(["n"], pa.array([1], pa.int32()), MANY).num_rows == 0
 
     gone = new_table(spark, tmp_path / "gone")
     write(spark, gone, rows(0, 3))
     DeltaTable.forPath(spark, gone).update(sf.col("whole") == 1, {"real": sf.lit(1.0)})
     shutil.rmtree(tmp_path / "gone" / "_change_data")
-    answer = tried(lambda: table_here(spark, gone).feed(NAMES, 1, MANY))
+    answer = tried(lambda: table_here(bare_lake(spark), gone).feed(NAMES, 1, MANY))
     assert isinstance(answer, NotHere)
     assert answer.reason.startswith("FileNotFoundError")
-    assert newest(spark, str(tmp_path / "none")) is None
-    assert newest(spark, odd) == TableVersion(1, read_at(spark, odd, 1).schema, table_id(spark, odd))
+    assert newest(bare_lake(spark), str(tmp_path / "none")) is None
+    assert newest(bare_lake(spark), odd) == TableVersion(
+        1, read_at(bare_lake(spark), odd, 1).schema, table_id(bare_lake(spark), odd)
+    )
 
 
 @pytest.mark.parametrize("sizes", [(0, 2), (2, 0), (0, 0, 2), (2, 0, 1), (0, 1, 0, 0, 3, 0), (0,), (0, 0), ()])
@@ -344,28 +351,28 @@ def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
         if number % 2:
             write(spark, path, rows(number, 1))
         else:
-            append_any(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+            append_any(bare_lake(spark), path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
     assert bag(spark.read.format("delta").load(path)) == bag(pa.Table.from_pylist(rows(0, 8), SCHEMA))
     assert list((tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet"))
     more = pa.Table.from_pylist(rows(8, 1), SCHEMA).append_column("more", pa.array([5]))
-    append_any(spark, path, more)
+    append_any(bare_lake(spark), path, more)
     frame = spark.read.format("delta").load(path)
     assert frame.columns == [*NAMES, "more"]
     assert sorted(row["more"] or 0 for row in frame.collect()) == [0] * 8 + [5]
     with pytest.raises(NotHereError):
-        append_any(spark, str(tmp_path / "none"), more)
+        append_any(bare_lake(spark), str(tmp_path / "none"), more)
 
 
 def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
     """Beside writers that come meanwhile: the same rows, of all versions; a column that some files lack is NULL."""
     path = new_table(spark, tmp_path / "t")
     for number in range(5):
-        append_any(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
-    append_any(spark, path, pa.Table.from_pylist(rows(5, 1), SCHEMA).append_column("more", pa.array([5])))
+        append_any(bare_lake(spark), path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+    append_any(bare_lake(spark), path, pa.Table.from_pylist(rows(5, 1), SCHEMA).append_column("more", pa.array([5])))
     before = bag(spark.read.format("delta").load(path))
-    compact(spark, path)
+    compact(bare_lake(spark), path)
     assert bag(spark.read.format("delta").load(path)) == before
-    table = table_here(spark, path)
+    table = table_here(bare_lake(spark), path)
     (file,) = table.files
     group = pq.read_metadata(table.folder / file).row_group(0)
     columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
@@ -373,10 +380,14 @@ def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
     assert {name for name in ("real", "large", "whole") if columns[name].statistics} == {"whole"}
     bounds = [table.actions[f"max.{name}"].to_pylist() for name in ("real", "large", "whole")]
     assert bounds == [[None], [None], [5]]
-    assert len(table_here(spark, path, 6).files) == 6
-    assert bag(read_at(spark, path, 6)) == before
-    assert append_any(spark, path, pa.Table.from_pylist(rows(6, 1), SCHEMA)) == latest_version(spark, path) == 8
-    compact(spark, str(tmp_path / "none"))
+    assert len(table_here(bare_lake(spark), path, 6).files) == 6
+    assert bag(read_at(bare_lake(spark), path, 6)) == before
+    assert (
+        append_any(bare_lake(spark), path, pa.Table.from_pylist(rows(6, 1), SCHEMA))
+        == latest_version(bare_lake(spark), path)
+        == 8
+    )
+    compact(bare_lake(spark), str(tmp_path / "none"))
 
 
 def test_two_put_files_together_at_once(spark: SparkSession, tmp_path: Path) -> None:
@@ -385,13 +396,13 @@ def test_two_put_files_together_at_once(spark: SparkSession, tmp_path: Path) -> 
 
     def write(first: int) -> None:
         for number in range(first, first + WRITES):
-            append_any(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+            append_any(bare_lake(spark), path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
             if number % 2:
-                compact(spark, path)
+                compact(bare_lake(spark), path)
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(write, range(0, 3 * WRITES, WRITES)))
-    table = table_here(spark, path)
+    table = table_here(bare_lake(spark), path)
     assert table.row_count == 3 * WRITES
     assert sorted(table.every(["id"], MANY)["id"].to_pylist()) == sorted(f"e{n}" for n in range(3 * WRITES))
     assert len(table.files) < WRITES
@@ -414,16 +425,16 @@ def test_who_waits_to_put_files_together(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_extent(spark: SparkSession, tmp_path: Path, way: str) -> None:
     """To the microsecond, whether files say it or are read; rows without a time count too."""
     path = new_table(spark, tmp_path / "t")
-    assert table_here(spark, path).extent("at") == (0, None, None)
+    assert table_here(bare_lake(spark), path).extent("at") == (0, None, None)
     write(spark, path, rows(0, 2, None))
-    assert table_here(spark, path).extent("at") == (2, None, None)
+    assert table_here(bare_lake(spark), path).extent("at") == (2, None, None)
     moments = [moment for moment in MOMENTS if way != "INT96" or 1900 <= moment.year < 2600]
     spark.conf.set("spark.sql.parquet.outputTimestampType", way)
     try:
         extents = []
         for number, moment in enumerate(moments):
             write(spark, path, [*rows(10 * number, 2, moment), *rows(10 * number + 5, 1, None)])
-            extents.append(table_here(spark, path).extent("at"))
+            extents.append(table_here(bare_lake(spark), path).extent("at"))
     finally:
         spark.conf.set("spark.sql.parquet.outputTimestampType", WAYS[0])
     stored = spark.read.format("delta").load(path).select("id", sf.unix_micros("at").alias("at")).toArrow().to_pylist()
@@ -445,9 +456,9 @@ def test_the_last_transaction(spark: SparkSession, tmp_path: Path) -> None:
     log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
     for name in ("application 0", "application 1", "another"):
         numbers_of[name] = log.startTransaction().txnVersion(name)
-        assert table_here(spark, path).last_transaction(name) == numbers_of[name]
+        assert table_here(bare_lake(spark), path).last_transaction(name) == numbers_of[name]
     assert numbers_of == {"application 0": 14, "application 1": 15, "another": -1}
-    assert table_here(spark, path, 5).last_transaction("application 1") == 13
+    assert table_here(bare_lake(spark), path, 5).last_transaction("application 1") == 13
 
 
 def test_files_that_may_hold_a_text(spark: SparkSession, tmp_path: Path) -> None:
@@ -459,8 +470,8 @@ def test_files_that_may_hold_a_text(spark: SparkSession, tmp_path: Path) -> None
     numbered = spark.createDataFrame([(text, number) for number, text in enumerate(texts)], schema).coalesce(1)
     numbered.write.format("delta").option("maxRecordsPerFile", 1).save(path)
     for number, text in enumerate(texts):
-        append_any(spark, path, pa.table({"text": pa.array([text], pa.string()), "n": pa.array([-number])}))
-    table = table_here(spark, path)
+        append_any(bare_lake(spark), path, pa.table({"text": pa.array([text], pa.string()), "n": pa.array([-number])}))
+    table = table_here(bare_lake(spark), path)
     assert len(table.files) == 2 * len(texts)
     read = []
     for text in texts[:-1]:
