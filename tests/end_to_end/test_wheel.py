@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, distribution
@@ -23,6 +22,7 @@ from packaging.requirements import Requirement
 
 from tests.conftest import ROOT, SET_UP
 from tests.repository.test_one_spelling import PICKLE
+from tests.support.archives import unpacked
 
 pytestmark = pytest.mark.slow
 
@@ -80,9 +80,7 @@ def test_the_source_distribution_gives_the_same_wheel(wheel: Path, tmp_path: Pat
     build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path)]
     subprocess.run([*build, "--sdist", str(ROOT)], capture_output=True, check=True)
     (archive,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(archive) as packed:
-        names = packed.getnames()
-        packed.extractall(tmp_path, filter="data")
+    names = unpacked(archive, tmp_path)
     assert sum(name.endswith("/cep_core/engine.py") for name in names) == 1
     assert any(name.endswith("/tests/conftest.py") for name in names)
     subprocess.run([*build, "--wheel", str(archive).removesuffix(".tar.gz")], capture_output=True, check=True)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 from tests.conftest import ROOT
+from tests.support.archives import unpacked
 
 FOLDER = ROOT / "tests" / "golden" / "warehouse_0_2"
 
 
 def unpack(folder: Path) -> Path:
-    """Puts the warehouse below `folder`; where it is. Python before 3.11.4 knows no filter; the archive is our own."""
-    with tarfile.open(FOLDER / "warehouse.tar.gz") as archive:
-        if hasattr(tarfile, "data_filter"):
-            archive.extractall(folder, filter="data")
-        else:
-            archive.extractall(folder)
+    """Puts the warehouse below `folder`; where it is."""
+    unpacked(FOLDER / "warehouse.tar.gz", folder)
     return folder / "warehouse"
