@@ -33,10 +33,10 @@ def rows_sharing(
     NULL): all that do, and perhaps others. No rows if the table has none of the keys."""
     wanted = rows.select(list(key))
     table = Table.at(lake, path, version)
-    known = _matching(table, wanted, list(key))
-    if not known.num_rows:
+    key_rows = _matching(table, wanted, list(key))
+    if not key_rows.num_rows:
         return table.none(names)
-    return _matching(table, known, list(names))
+    return _matching(table, key_rows, list(names))
 
 
 def _matching(table: Table, keys: pa.Table, names: list[str]) -> pa.Table:

@@ -24,8 +24,7 @@ tables are not clustered and have no in-commit timestamps: delta-rs writes to no
 
 
 def create_table(lake: Lake, path: str, schema: StructType, properties: Mapping[str, str], what: str) -> None:
-    """Makes a table of these columns at `path`, if there is none yet. Raises as
-    `create` and `refuse_full_disk`."""
+    """Makes a table of these columns at `path`, if there is none yet. Raises as `create` and `refuse_full_disk`."""
     if exists(lake, path) or created_here(lake, path, schema, properties):
         return
     builder = SparkTable.createIfNotExists(lake.spark).location(path).addColumns(schema)

@@ -91,11 +91,11 @@ def _texts(lake: Lake, columns: Sequence[pa.Array]) -> list[list[Any]]:
     few rows without a job."""
     texts, others = {}, {}
     for i, values in enumerate(columns):
-        texts_known = texts_here(values)
-        if isinstance(texts_known, NotHere):
+        as_text = texts_here(values)
+        if isinstance(as_text, NotHere):
             others[f"v{i}"] = values
         else:
-            texts[i] = texts_known.to_pylist()
+            texts[i] = as_text.to_pylist()
     if any(len(values) for values in others.values()):
         short = [sf.substring(sf.col(alias).cast("string"), 1, TEXT_LIMIT + 1).alias(alias) for alias in others]
         written = frame_of(lake.spark, pa.table(others)).select(*short).collect()
