@@ -71,11 +71,45 @@ def session(place: Place, app: str, *, judges: bool = False, writes: bool = Fals
 
     if judges:
         Thread(target=_import_ahead, name="imports ahead", daemon=True).start()
+    if _WARM.place != place:
+        _WARM.stop()
     lake = Lake.on_demand(place.warehouse, place.project, place.profile, app, writes=writes)
     try:
         yield lake
     finally:
-        lake.stop()
+        if not _WARM.wanted or lake.ended:
+            lake.stop()
+        elif lake.started is not None:
+            _WARM.place, _WARM.lake = place, lake
+
+
+@dataclass
+class _Warm:
+    """The lake whose session a shell keeps for its next commands, if they are of the same place: Spark has one session
+    in a process."""
+
+    wanted: bool = False
+    place: Place | None = None
+    lake: Lake | None = None
+
+    def stop(self) -> None:
+        if self.lake is not None:
+            self.lake.stop()
+        self.place = self.lake = None
+
+
+_WARM = _Warm()
+
+
+@contextmanager
+def kept_sessions() -> Iterator[None]:
+    """Meanwhile Spark does not end with a command."""
+    _WARM.wanted = True
+    try:
+        yield
+    finally:
+        _WARM.wanted = False
+        _WARM.stop()
 
 
 def _import_ahead() -> None:
