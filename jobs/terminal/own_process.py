@@ -11,7 +11,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-_PROCESS = {"ours": False}
+_PROCESS = {"ours": False, "told": False}
 
 
 def begin() -> None:
@@ -24,11 +24,27 @@ def begin() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads for matrices, of which there are none
 
 
-def spare_pandas() -> None:
+def _tell_once() -> None:
+    if not _PROCESS["told"]:
+        _PROCESS["told"] = True
+        print("compiling code for this processor, once: it takes up to half a minute", file=sys.stderr, flush=True)
+
+
+def before_a_command() -> None:
+    """Has compilation announced, and spares pandas."""
+    if not _PROCESS["ours"]:
+        return
+    from trendlake.cep_core.cache_folder import before_compilation
+
+    if _tell_once not in before_compilation:
+        before_compilation.append(_tell_once)
+    if "pandas" not in sys.modules:
+        _spare_pandas()
+
+
+def _spare_pandas() -> None:
     """Lets pyarrow believe that there is no pandas, until a DataFrame of one of its tables is asked for. It looks
     whether a value that it is given is a Series, and imports pandas (0.4 s) to know that class."""
-    if not _PROCESS["ours"] or "pandas" in sys.modules:
-        return
     import pyarrow
 
     finder = _NoPandas()

@@ -76,7 +76,8 @@ def test_lines_of_a_file(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "code"), [("nothing\n", 2), ("show nothing\n", 1), ("show nothing\nexit\nls\n", 1), ("", 0), ("show '", 2)]
+    ("typed", "code"),
+    [("nothing\n", 2), ("show nothing\n", 1), ("show nothing\nexit\nls\n", 1), ("", 0), ("show '", 2)],
 )
 def test_exit_codes(project: Path, typed: str, code: int) -> None:
     assert asked(project, typed, "shell").returncode == code
