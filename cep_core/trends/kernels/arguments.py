@@ -84,6 +84,16 @@ class Ranks(NamedTuple):
     seg_w: Int32s
 
 
+class Ranges(NamedTuple):
+    """Layers whose inequalities are a range, see `ranges`. (L): `row`, its row in `floor` (-1: no such layer), and
+    `of_earlier`: the range is the earlier event's. The one event has a rank, in `Ranks.rank`; the other asks for
+    `floor` (R, n) to `Ranks.limit`, which is not among them."""
+
+    row: Int64s
+    of_earlier: Bools
+    floor: Int32s
+
+
 class Divides(NamedTuple):
     """Layers with two inequalities: int32 (2, D, n) ranks and limits of the first and the second one, int32 (D, n)
     segments as in `Ranks`; `size` (D): ranks of the second inequality."""
@@ -137,9 +147,11 @@ class Links(NamedTuple):
 
 
 class Predecessors(NamedTuple):
-    """The data by which `general` finds the predecessors of a transition: stores, divides, conditions, links."""
+    """The data by which `general` finds the predecessors of a transition: stores, divides, conditions,
+    links."""
 
     ranks: Ranks
+    ranges: Ranges
     fenwick: Fenwick
     halves: Halves
     divides: Divides

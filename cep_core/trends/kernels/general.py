@@ -109,7 +109,7 @@ def run(
     """Fill `results`; `large` is not used. `linking`: ANY, NEXT or CONTIGUOUS. `keep`: whether the rows of a whole task
     are kept, for scans, bounds and links."""
     tasks, events, nfa, guards = borrowed(tasks), borrowed(events), borrowed(nfa), borrowed(guards)
-    ranks, fenwick, halves, divides, predicates, links = borrowed(predecessors)
+    ranks, ranges, fenwick, halves, divides, predicates, links = borrowed(predecessors)
     weights, work, results = borrowed(weights), borrowed(work), borrowed(results)
     time, ok, states, parts = events.time, events.ok, nfa.variable.shape[0], halves.halves.shape[0]
     numbers, extrema = results.sums.shape[1], results.extremes.shape[1]
@@ -165,7 +165,7 @@ def run(
                         elif nfa.into[t, c.STORE] < 0:
                             more = tried(nfa, guards, predicates, time, work, first, t, e, row, low)
                         else:
-                            more = stored(nfa, ranks, fenwick, work, epoch, nfa.into[t, c.STORE], e, row)
+                            more = stored(nfa, ranks, ranges, fenwick, work, epoch, nfa.into[t, c.STORE], e, row)
                         touched = touched or more
                     if touched:
                         work.link[row, 0] = -1
@@ -184,5 +184,5 @@ def run(
                     if keep:
                         work.active[q, work.active_n[q]] = e
                         work.active_n[q] += 1
-                    insert(nfa, ranks, fenwick, work, epoch, e, q, row)
+                    insert(nfa, ranks, ranges, fenwick, work, epoch, e, q, row)
             i = j

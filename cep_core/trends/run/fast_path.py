@@ -35,9 +35,11 @@ SLIDING_BYTES = 1 << 29
 """Vectors of all open windows larger than this are no faster than windows one by one."""
 
 
-def applies(automaton: Automaton, layout: Layout) -> bool:
-    """Any match is selected, and every transition finds its predecessors in a store."""
-    return not (layout.tried or layout.halves or any(t.gap.fails for t in automaton.transitions))
+def applies(automaton: Automaton, layout: Layout, layers: Layers) -> bool:
+    """Any match is selected, and every transition finds its predecessors in a store that is no range."""
+    return not (
+        layout.tried or layout.halves or len(layers.ranges.floor) or any(t.gap.fails for t in automaton.transitions)
+    )
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Pass:
         self.widest = int(longest_tie(slice_.time, slice_.partition))
         self.store_of, self.store_t, self.nodes = store_table(self.layout, self.layers.nodes)
         self.direct: Direct | None = None
-        if not selects and applies(automaton, self.layout):
+        if not selects and applies(automaton, self.layout, self.layers):
             self.direct = Direct(slice_, automaton, self.layout, self.layers, guards)
 
     def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Float64s | None = None) -> Sums:
@@ -102,7 +102,15 @@ class Pass:
             self.slice.in_kernels,
             self.layout.nfa._replace(store_of=self.store_of, store=self.store_t),
             Guards(self.layout.guards, self.bounds, self.after),
-            Predecessors(self.layers.ranks, self.layers.fenwick, halves, self.divides, self.predicates, link_tables),
+            Predecessors(
+                self.layers.ranks,
+                self.layers.ranges,
+                self.layers.fenwick,
+                halves,
+                self.divides,
+                self.predicates,
+                link_tables,
+            ),
             weights,
             work,
             self.linking,
@@ -130,13 +138,15 @@ class Pass:
         """For each task, how many additions at most have rounded what went into its count of trends (float64, T).
 
         A sum that contains a partial trend is added to at most once an event where it is stored; and where a row reads
-        it, once for each transition and level of a tree, or pair that is tried: of linked events each is read at one
-        time only, and divide and conquer tries the pairs of a block and builds a tree for each halving."""
+        it, once for each transition and level of a tree (twice in a range), or pair that is tried: of linked events
+        each is read at one time only, and divide and conquer tries the pairs of a block and builds a tree for each
+        halving."""
         n = (tasks.hi - tasks.lo).astype(np.float64)
         states, nfa = len(self.layout.nfa.variable), self.layout.nfa
         into = int(np.diff(nfa.into_of).max(initial=1))
         levels = max(LEVELS, int(self.nodes).bit_length())
-        reads: Float64s = np.full(len(n), 2.0 + levels)
+        ways = 2.0 if len(self.layers.ranges.floor) else 1.0
+        reads: Float64s = np.full(len(n), 2.0 + ways * levels)
         if self.linking != kernel.ANY:
             reads += states * self.layout.slots
         elif ((nfa.into[:, c.STORE] < 0) & (nfa.into[:, c.HALF] < 0)).any():
