@@ -15,6 +15,7 @@ import pyarrow as pa
 from trendlake.cep_core.events.array_types import Bools, Codes, Int32s, Int64s, Positions
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.codes import dense_ranks, ordered_codes
+from trendlake.cep_core.events.order import order_of
 from trendlake.cep_core.expressions.columnar import FLIPPED
 from trendlake.cep_core.trends.compile.predecessors import Layer, Method
 from trendlake.cep_core.trends.kernels.arguments import Divides, Fenwick, Ranges, Ranks
@@ -205,7 +206,7 @@ def _rank_by_segment(coded: _Coded, rank: Int32s, limit: Int32s) -> tuple[Int64s
     places_v = _places(coded.v, len(coded.segment_v), coded.valid_v)
     keys = _chosen(coded.segment_v, coded.valid_v).astype(np.int64) * values
     keys += _chosen(value_v, coded.valid_v) if coded.inequalities else value_v
-    order = np.argsort(keys)
+    order = order_of(keys)
     rank_in_segments(keys, order, values, places_v, rank, base, size)
     if coded.symmetric and coded.inequalities:
         inclusive = coded.inequalities[0].op in ("<=", ">=")
@@ -215,7 +216,7 @@ def _rank_by_segment(coded: _Coded, rank: Int32s, limit: Int32s) -> tuple[Int64s
     places_w = _places(coded.w, len(coded.segment_w), coded.valid_w)
     segment = _chosen(coded.segment_w, coded.valid_w).astype(np.int64)
     below = _chosen(value_w, coded.valid_w) if coded.inequalities else np.broadcast_to(value_w, len(segment))
-    count_below(keys, order, values, segment, below, np.argsort(segment * (values + 1) + below), places_w, limit)
+    count_below(keys, order, values, segment, below, order_of(segment * (values + 1) + below), places_w, limit)
     return base, size
 
 
@@ -240,7 +241,7 @@ def _range_by_segment(
     values = sum(one.size for one in coded.inequalities)
     base, size = np.zeros(coded.segments, np.int64), np.zeros(coded.segments, np.int64)
     keys = segment * values + shared
-    order = np.argsort(keys)
+    order = order_of(keys)
     rank_in_segments(keys, order, values, places, rank, base, size)
     first = np.ones(len(order), np.bool_)
     first[1:] = keys[order[1:]] != keys[order[:-1]]

@@ -11,6 +11,7 @@ from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.events.array_types import Int32s, Int64s, Positions, UInt64s
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.codes import ordered_codes
+from trendlake.cep_core.events.order import order_of
 from trendlake.cep_core.expressions.columnar import evaluate
 from trendlake.cep_core.expressions.operands import Words
 from trendlake.cep_core.language import syntax as s
@@ -166,4 +167,4 @@ def _by_time(time: Int64s) -> Int64s:
     descents = falls(time)
     if not descents:
         return np.arange(len(time))
-    return np.argsort(time, kind="stable" if descents * RUN < len(time) else None)
+    return np.argsort(time, kind="stable") if descents * RUN < len(time) else order_of(time)
