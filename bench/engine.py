@@ -61,6 +61,15 @@ def against_greta(n: int, levels: int) -> Measured:
     return Measured("falling prices, against GRETA's O(n^2)", theirs / ours, "x", 1000, note)
 
 
+def against_partitions(windows: Mapping[str, Any], partitions: Mapping[str, Any], events: pa.Table) -> Measured:
+    """Tumbling windows, of the time that the same events take as partitions of one window."""
+    plans = [plan_of(query, events) for query in (windows, partitions)]
+    first, second = (best(lambda plan=plan: run_plan(plan, events))[0] for plan in plans)  # type: ignore[misc]
+    note = f"{events.num_rows:,} events: {first:.3f} s against {second:.3f} s by an equivalence; goal 1.1"
+    name = "falling prices, 1,000 tumbling windows of 1,000 events, of as many partitions"
+    return Measured(name, first / second, "x", 1.5, note, at_most=True)
+
+
 def growth(largest: int) -> list[Measured]:
     rows = []
     rng = np.random.default_rng(3)
@@ -95,6 +104,15 @@ def engine() -> list[Measured]:
         windows = {"pattern": "S+", "where": [], "within": f"{overlap} seconds", "slide": "1 second"}
         name = f"no adjacent predicate, {overlap} windows an event"
         rows.append(rate(name, FALLING | windows, stock(n, rng.random(n)), None))
+    events = stock(n, rng.random(n))
+    tumbling = FALLING | {"within": "1 second"}
+    by_window = FALLING | {"where": ["[window]", *FALLING["where"]]}
+    rows.append(against_partitions(tumbling, by_window, events.append_column("window", pa.array(np.arange(n) // 1000))))
+    short = FALLING | {"within": "100 milliseconds"}
+    rows.append(rate("falling prices, 10,000 tumbling windows of 100 events", short, events, 3, goal=5))
+    grouped = FALLING | {"where": ["[group]", *FALLING["where"]], "group_by": ["group"]}
+    groups = events.append_column("group", pa.array(rng.permutation(np.arange(n) % 100_000)))
+    rows.append(rate("falling prices, 100,000 groups of 10 events", grouped, groups, 3, goal=6))
     n = 200_000
     both = FALLING | {"where": ["S.price > NEXT(S).price", "S.price <= NEXT(S).price + 0.5"]}
     rows.append(rate("a range on one attribute", both, stock(n, rng.random(n)), 0.5, goal=1))

@@ -20,7 +20,7 @@ from trendlake.cep_core.trends.run.exact_arithmetic import Number, count_log10
 from trendlake.cep_core.trends.run.kernel_pass import Pass
 from trendlake.cep_core.trends.run.negation import Guards
 from trendlake.cep_core.trends.run.scoped_equivalence import Run
-from trendlake.cep_core.trends.run.sorted_rows import make_slice
+from trendlake.cep_core.trends.run.sorted_rows import by_window, make_slice
 from trendlake.cep_core.trends.run.window_tasks import doubles, window_tasks
 
 EXACT = 2.0**53
@@ -42,7 +42,11 @@ class RunSums:
         self.tasks = window_tasks(self.slice, plan.windows, windows)
         self.contributions = Contributions(self.slice, wanted)
         self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
-        self.kernel = Pass(self.slice, run.automaton, guards, selects=plan.select != "skip_till_any_match")
+        selects = plan.select != "skip_till_any_match"
+        apart = plan.windows.within <= plan.windows.slide
+        if apart and not selects and len(self.tasks.lo) > self.slice.partitions:
+            self.slice = by_window(self.slice, self.tasks)
+        self.kernel = Pass(self.slice, run.automaton, guards, selects=selects)
 
     def cells(self, whole: bool) -> Cells | None:
         """Sums by (group, window), where there is a trend; None when there is none. `whole`: they are all of a trend's

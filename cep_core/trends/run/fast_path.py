@@ -56,9 +56,10 @@ def trees(layers: Layers) -> Trees:
     segments = len(layers.fenwick.size)
     top = layers.fenwick.size.astype(np.int64)
     height = np.ones(segments, np.int64)
-    roots, width = np.zeros((segments, LEVELS), np.int64), np.zeros((segments, LEVELS), np.int64)
+    levels = max(1, -(-int(top.max(initial=0)).bit_length() // SHIFT))
+    roots, width = np.zeros((segments, levels), np.int64), np.zeros((segments, levels), np.int64)
     size = np.zeros(segments, np.int64)
-    for level in range(LEVELS):
+    for level in range(levels):
         above, filled = top >= WIDTH, height == level + 1
         roots[:, level] = size
         width[filled, level] = np.where(above, WIDTH, top + 1)[filled]
