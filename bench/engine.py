@@ -70,6 +70,18 @@ def against_partitions(windows: Mapping[str, Any], partitions: Mapping[str, Any]
     return Measured(name, first / second, "x", 1.5, note, at_most=True)
 
 
+def large_counts(windows: int) -> Measured:
+    """Windows whose counts float64 does not hold: all of a run, by window."""
+    size = 67  # 2^67 - 1 trends each
+    events = stock(windows * size, np.arange(windows * size) * 1.0)
+    plan = plan_of(FALLING | {"where": [], "within": f"{size} milliseconds"}, events)
+    seconds, result = best(lambda: run_plan(plan, events))
+    if result["trends"].to_pylist() != [2**size - 1] * windows:
+        raise SystemExit("a window has a wrong count")
+    note = f"{events.num_rows:,} events in {seconds:.3f} s, a count near 10^20; goal 2"
+    return Measured(f"counts past 2^53, {windows:,} windows", seconds / windows * 1e6, "us a window", 10, note, True)
+
+
 def growth(largest: int) -> list[Measured]:
     rows = []
     rng = np.random.default_rng(3)
@@ -98,7 +110,8 @@ def engine() -> list[Measured]:
     rows.append(rate("no adjacent predicate, SEQ(A+, B)+", query, events, 30))
     n = 200_000
     sliding = FALLING | {"within": "6 seconds", "slide": "100 milliseconds"}
-    rows.append(rate("falling prices, 60 windows an event", sliding, stock(n, rng.integers(0, 1000, n) * 1.0), 1))
+    rows.append(rate("falling prices, 60 windows an event", sliding, stock(n, rng.integers(0, 1000, n) * 1.0), 2.5, 3))
+    rows.append(large_counts(10_000))
     n = 1_000_000
     for overlap in (6, 60, 600):
         windows = {"pattern": "S+", "where": [], "within": f"{overlap} seconds", "slide": "1 second"}

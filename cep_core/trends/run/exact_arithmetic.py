@@ -11,11 +11,10 @@ import math
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
 
+from trendlake.cep_core.trends.kernels.rounding import DIGITS
 from trendlake.cep_core.trends.kernels.scaled import RADIX
 
 LARGEST_COUNT = 10**38 - 1
-DIGITS = 10
-"""Digits of a logarithm of more: within 5e-10 of it, and the float64 tiers mostly know them."""
 KNOWN = 2.0**-60
 """From this relative error down a number is as well known as it can be: by two floats (tier D)."""
 
