@@ -22,8 +22,8 @@ from trendlake.cep_core.trends.run.sorted_rows import Slice
 from trendlake.cep_core.trends.run.window_tasks import WIDTH as WORDS
 from trendlake.cep_core.trends.run.window_tasks import Sums, doubles, number_rows, pairs
 
-LEVELS = 7
-"""32^7 ranks are more than memory holds."""
+LEVELS = 8
+"""16^8 ranks are more than memory holds."""
 
 ALIGNMENT = 8
 """Nodes in a cache line: large segments begin with one."""

@@ -83,7 +83,10 @@ class _Answer:
         cells_of = [self._cells(automaton, alone) for automaton in plan.automata]
         if len(cells_of) == 1 and len(cells_of[0]) == 1 and not plan.empty_windows:
             (cells,) = cells_of[0]
-            tables = [plain_table(plan, self._group_columns(cells.keys[cells.plain, 0]), *cells.columns(cells.plain))]
+            tables = []
+            if cells.plain.any():
+                groups = self._group_columns(cells.keys[cells.plain, 0])
+                tables.append(plain_table(plan, groups, *cells.columns(cells.plain)))
             if not cells.plain.all():
                 counted = cells.counted
                 if counted.any():
