@@ -220,6 +220,15 @@ def _rank_by_segment(coded: _Coded, rank: Int32s, limit: Int32s) -> tuple[Int64s
     return base, size
 
 
+def _below(steps: Int64s, wanted: Int64s, size: int) -> Int64s:
+    """How many of `steps`, ascending and from 0 to `size` - 1, are below each of `wanted`, up to `size`."""
+    if size > 8 * len(wanted):
+        return np.searchsorted(steps, wanted)
+    counts = np.zeros(size + 1, np.int64)
+    np.cumsum(np.bincount(steps, minlength=size), out=counts[1:])
+    return counts[wanted]
+
+
 def _range_by_segment(
     coded: _Coded, of_earlier: bool, rank: Int32s, floor: Int32s, limit: Int32s
 ) -> tuple[Int64s, Int64s]:
@@ -254,7 +263,7 @@ def _range_by_segment(
     for (op, _, bound), code, one in zip(compared, codes, coded.inequalities, strict=True):
         steps = segment[distinct] * (one.size + 1) + code[distinct]
         wanted = inside * (one.size + 1) + _chosen(bound, asked_valid) + (1 if op in ("<=", ">") else 0)
-        below = np.searchsorted(steps, wanted) - base[inside]
+        below = _below(steps, wanted, coded.segments * (one.size + 1)) - base[inside]
         if op in ("<", "<="):
             high = np.minimum(high, below)
         else:
