@@ -96,19 +96,20 @@ class Ranges(NamedTuple):
 
 class Divides(NamedTuple):
     """Layers with two inequalities: int32 (2, D, n) ranks and limits of the first and the second one, int32 (D, n)
-    segments as in `Ranks`; `size` (D): ranks of the second inequality."""
+    segments as in `Ranks`."""
 
     rank: Int32s
     limit: Int32s
     seg_v: Int32s
     seg_w: Int32s
-    size: Int64s
 
 
 class Halves(NamedTuple):
     """`halves` (H, 2): states with predecessors, each with a divide. The results of `divide_and_conquer.conquer` for an
     event are in row (event - first) * H + half: `pending`, `pending_ext`, and whether there is any (`waiting`).
-    `branch`, `branch_ext`, `branch_stamp`: nodes of its Fenwick tree. `edges`: where blocks begin."""
+    `branch`, `branch_ext`, `branch_stamp`: nodes of its Fenwick tree. `edges`: where blocks begin. For
+    events from the task's first on: `words` (D, 4, events), columns `HAS_FIRST` to `ASKS_SECOND`, each sorted half by
+    half; `place` and `spare` (events): work space."""
 
     halves: Int64s
     pending: AnyArray
@@ -118,6 +119,9 @@ class Halves(NamedTuple):
     branch_ext: Float64s
     branch_stamp: Int64s
     edges: Int64s
+    words: Int64s
+    place: Int64s
+    spare: Int64s
 
 
 class Fenwick(NamedTuple):

@@ -22,8 +22,8 @@ from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 from trendlake.cep_core.trends.kernels import columns as c
 from trendlake.cep_core.trends.kernels.arguments import Events, Guards, Nfa, Predecessors, Results, Tasks, Weights, Work
-from trendlake.cep_core.trends.kernels.divide_and_conquer import conquer, cut
-from trendlake.cep_core.trends.kernels.numbers import add, clear, one, weigh
+from trendlake.cep_core.trends.kernels.divide_and_conquer import begin, conquer, cut
+from trendlake.cep_core.trends.kernels.numbers import add, clear, one, too_large, weigh
 from trendlake.cep_core.trends.kernels.predecessors import follow, halved, insert, linked, stored, tried
 
 NEVER = -(2**63)
@@ -106,8 +106,8 @@ def run(
     keep: bool,
     results: Results,
 ) -> None:
-    """Fill `results`; `large` is not used. `linking`: ANY, NEXT or CONTIGUOUS. `keep`: whether the rows of a whole task
-    are kept, for scans, bounds and links."""
+    """Fill `results`; `large` where tier F gave up. `linking`: ANY, NEXT or CONTIGUOUS. `keep`: whether the rows of a
+    whole task are kept, for scans, bounds and links."""
     tasks, events, nfa, guards = borrowed(tasks), borrowed(events), borrowed(nfa), borrowed(guards)
     ranks, ranges, fenwick, halves, divides, predicates, links = borrowed(predecessors)
     weights, work, results = borrowed(weights), borrowed(work), borrowed(results)
@@ -126,6 +126,7 @@ def run(
         done = blocks = 0
         if parts:
             blocks = cut(time, first, last, halves.edges)
+            begin(halves, divides, first, last, blocks)
             for x in range((last - first) * parts):
                 halves.waiting[x] = False
                 clear(halves.pending, x)
@@ -138,7 +139,7 @@ def run(
                 work.head[e - first] = -1
 
         i = first
-        while i < last:
+        while i < last and not results.large[task]:
             j = i + 1
             while j < last and time[j] == time[i]:
                 j += 1
@@ -170,6 +171,8 @@ def run(
                     if touched:
                         work.link[row, 0] = -1
                         _weigh(weights, work, numbers, e, nfa.variable[q], row)
+                        if too_large(work.values, row):
+                            results.large[task] = True
 
             # 2. they may precede what comes after
             for e in range(i, j):

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
 
-from trendlake.cep_core.trends.kernels.rounding import DIGITS
+from trendlake.cep_core.trends.kernels.rounding import DIGITS, LOG10_E
 from trendlake.cep_core.trends.kernels.scaled import RADIX
 
 LARGEST_COUNT = 10**38 - 1
@@ -97,7 +97,7 @@ def count_log10(count: Number) -> float | None:
     places = DIGITS - len(str(int(logarithm)))
     scaled = logarithm * 10.0**places
     near = math.floor(scaled + 0.5)
-    doubt = 10.0**places * (count.error + 4.0 * math.ulp(logarithm))
+    doubt = 10.0**places * (LOG10_E * count.error + 4.0 * math.ulp(logarithm))
     if abs(scaled - near) + doubt < 0.5:
         return near / 10.0**places
     if count.error > KNOWN:

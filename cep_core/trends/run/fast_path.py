@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from trendlake.cep_core.events.array_types import AnyArray, Float64s, Int64s, UInt64s
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
 from trendlake.cep_core.trends.compile.dfa import Automaton
 from trendlake.cep_core.trends.kernels import columns as c
 from trendlake.cep_core.trends.kernels import counting as counting_kernel
@@ -140,15 +141,8 @@ class Direct:
             self._count(tasks, tier == "E" and self.linear(widest, weights), planes, results)
         else:
             self._sum(tasks, widest, weights, tier, planes, results)
-        out, extremes, hit, large = results.sums, results.extremes, results.hit, results.large
-        if not large.any():
-            return Sums(out, extremes, hit)
         del planes
-        again = self.run(tasks.subset(large), widest, weights, "E", emit)
-        scaled = np.stack([out, np.zeros_like(out)], axis=-1)
-        scaled[large], out[large] = pairs(again.sums), doubles(again.sums)
-        extremes[large], hit[large] = again.extremes, again.hit
-        return Sums(out, extremes, hit, scaled)
+        return completed(results, lambda large: self.run(tasks.subset(large), widest, weights, "E", emit))
 
     def _two_stacks(self, tasks: Tasks, weights: Weights, results: Results) -> None:
         numbers, extrema, wide = len(weights.variable), len(weights.extreme), self.count + 1
@@ -295,6 +289,18 @@ def results_of(tier: str, count: int, weights: Weights, emit: Float64s | None) -
         large=np.zeros(count, np.bool_),
         emit=np.zeros(0) if emit is None else emit,
     )
+
+
+def completed(results: Results, again: Callable[[Bools], Sums]) -> Sums:
+    """The sums of a pass; where tier F gave a task up, those that `again` gives in tier E or D."""
+    out, extremes, hit, large = results.sums, results.extremes, results.hit, results.large
+    if not large.any():
+        return Sums(out, extremes, hit)
+    more = again(large)
+    scaled = np.stack([out, np.zeros_like(out)], axis=-1)
+    scaled[large], out[large] = pairs(more.sums), doubles(more.sums)
+    extremes[large], hit[large] = more.extremes, more.hit
+    return Sums(out, extremes, hit, scaled)
 
 
 def _lanes(tier: str, rows: int, width: int) -> AnyArray:

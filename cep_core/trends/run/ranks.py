@@ -92,14 +92,12 @@ def make_divides(slice_: Slice, layers: tuple[Layer, ...], guards: Guarded) -> D
     n, count = slice_.length, len(layers)
     rank, limit = np.zeros((2, count, n), np.int32), np.zeros((2, count, n), np.int32)
     seg_v, seg_w = np.full((count, n), -1, np.int32), np.full((count, n), -1, np.int32)
-    size = np.zeros(count, np.int64)
     for number, layer in enumerate(layers):
         coded = _coded(slice_, layer, guards)
         for i, comparison in enumerate(coded.inequalities):
             rank[i, number, coded.v], limit[i, number, coded.w] = comparison.ordered()
-            size[number] = comparison.size
         coded.mark(seg_v[number], seg_w[number], 0)
-    return Divides(rank, limit, seg_v, seg_w, size)
+    return Divides(rank, limit, seg_v, seg_w)
 
 
 @dataclass(frozen=True)
