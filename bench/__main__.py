@@ -18,6 +18,7 @@ from bench.algebra import algebra
 from bench.automata import automata
 from bench.batches import batches
 from bench.dag_import import dag_import
+from bench.commands import commands
 from bench.daily_history import daily_history
 from bench.engine import engine
 from bench.family import family
@@ -51,6 +52,7 @@ SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
     "The whole Spark job": lambda folder: spark_job(folder / "lake"),
     "Revisions": lambda folder: revisions(folder / "lake"),
     "One hot key": lambda folder: time_shards(folder / "lake"),
+    "Commands": lambda folder: commands(folder / "commands"),
     "Small runs": lambda folder: small_runs(folder / "small"),
     "A long history": lambda folder: daily_history(folder / "daily"),
     "Many queries over documents on Spark": lambda folder: on_spark(folder / "xml_spark"),

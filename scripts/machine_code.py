@@ -15,11 +15,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from tests.cep_core.xml_join.test_worked_cases import cases
 from tests.golden.corpus import DIGESTS, KINDS, Entry, answer, entries
 from tests.support.xml_documents import engine, in_micros
+from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.kernel_cache import FEATURES, MADE_WITH, PROCESSOR, SHIPPED, KernelCache, made_with
 
 EVERY = 10
@@ -51,7 +53,8 @@ def compiled(folder: Path, kinds: list[str]) -> int:
             if digest != golden[kind]["cases"][entry.name]:
                 wrong.append(f"{kind}: {entry.name}")
     for case in cases() if not kinds or "xml_join" in kinds else ():
-        engine(case["query"], in_micros(case["documents"]))
+        with suppress(TrendlakeError):  # of a case that is one
+            engine(case["query"], in_micros(case["documents"]))
     if wrong:
         print(f"other rows than in the golden corpus: {', '.join(wrong)}", file=sys.stderr)
         return 1
