@@ -55,6 +55,32 @@ def best(work: Callable[[], Any], rounds: int = 3) -> tuple[float, Any]:
     return least, result
 
 
+def processor(work: Callable[[], Any]) -> float:
+    """Processor seconds of `work`, in this process and all that it has started: Java, workers."""
+    start = _tree_seconds()
+    work()
+    return _tree_seconds() - start
+
+
+def _tree_seconds() -> float:
+    """Processor seconds of this process, its children and theirs, those that have ended among them."""
+    ticks: dict[int, int] = {}
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:  # it has ended
+            continue
+        ticks[int(folder.name)] = sum(map(int, fields[11:15]))  # utime, stime, and both of ended children
+        children.setdefault(int(fields[1]), []).append(int(folder.name))
+    waiting, total = [os.getpid()], 0
+    while waiting:
+        process = waiting.pop()
+        total += ticks.get(process, 0)
+        waiting += children.get(process, [])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
 def show(rows: list[Measured], name: str = "bench") -> None:
     """A table on the screen and JSON beside it, in the state folder."""
     table = Table("measure", "seen", "unit", "bar", "note", title=f"One core of {os.cpu_count()}, processor time")
