@@ -14,7 +14,7 @@ RUN = env -u PYTHONDONTWRITEBYTECODE JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_
 # What the pipeline's session sets for its workers (pipelines/spark/session.py).
 LIKE_A_WORKER = MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
 
-.PHONY: help setup demo test test-fast test-unit fuzz chaos bench bench-flink airflow lint types fmt lock jars-lock clean destroy distclean
+.PHONY: help setup demo test test-fast test-unit fuzz chaos bench bench-flink airflow wheel lint types fmt lock jars-lock clean destroy distclean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,10 @@ bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches 
 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
 	@$(RUN) trendlake airflow
+
+wheel: setup ## the wheel in dist/, with machine code of kernels for x86-64-v3, which takes some minutes
+	@$(RUN) python -m scripts.machine_code
+	@$(RUN) python -m build --wheel --no-isolation --outdir dist .
 
 lint: setup ## check style and format, and the contracts with datacontract-cli
 	@$(RUN) ruff check $(PATHS)

@@ -33,7 +33,7 @@ def flights_backfill(state: Path) -> Measured:
 def trendlake(state: Path, *arguments: str) -> list[str]:
     """The lines that a command prints. Raises SystemExit with its words where it fails."""
     env = os.environ | {"TRENDLAKE_STATE": str(state), "TRENDLAKE_JARS": str(jars_folder(find_project()))}
-    command = [sys.executable, "-m", "trendlake.jobs.main", *arguments]
+    command = [sys.executable, "-m", "trendlake.command", *arguments]
     done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"trendlake {' '.join(arguments)}: {done.stdout}{done.stderr}")

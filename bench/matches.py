@@ -20,6 +20,8 @@ from trendlake.cep_core.matches.run.results import result_table
 from trendlake.cep_core.matches.run.run import Matches
 
 EVENTS = 40_000
+WRITING = ("p1", 2_000)
+"""Here nearly all time is spent on writing the ids of each match."""
 CONDITIONS = {"p1": [], "p2": ["a[i].price > a[i-1].price"], "p3": ["a[i].price > min(a[..i-1].price)"]}
 
 
@@ -59,7 +61,11 @@ def speed(name: str, select: str, window: int) -> Measured:
     steps, steps_apart = (best(lambda on=on: stepped(plan, events, on))[0] for on in (True, False))  # type: ignore[misc]
     whole, only = f"not merged {_rate(apart)}", f"runs stepped only: {_rate(steps)}, not merged {_rate(steps_apart)}"
     note = f"{result.num_rows:,} matches of {written:,} events; {whole}; {only}"
-    return Measured(f"SASE+ {name}, {select}, W {window:,}", float(_rate(merged)), "million events/s", 0.5, note)
+    measure = f"SASE+ {name}, {select}, W {window:,}"
+    if name == WRITING[0] and window == WRITING[1]:
+        note = f"{float(_rate(merged))} million events/s; {note}; goal 400"
+        return Measured(f"{measure}, ids written", written / merged / 1e6, "million ids/s", 150, note)
+    return Measured(measure, float(_rate(merged)), "million events/s", 0.5, note)
 
 
 def _rate(seconds: float) -> str:

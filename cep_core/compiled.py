@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from numba import njit
 
-import trendlake.cep_core.kernel_cache  # noqa: F401 - before the first kernel is declared
+from trendlake.cep_core.kernel_cache import KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -26,7 +26,14 @@ class Compile(Protocol):
 
 def _with(**more: Any) -> Compile:
     options: Any = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, **more}
-    return cast(Compile, njit(**options))
+    compiled = njit(**options)
+
+    def declared(function: Function) -> Function:
+        kernel = compiled(function)
+        kernel._cache = KernelCache(function)  # type: ignore[no-untyped-call]
+        return cast(Function, kernel)
+
+    return declared
 
 
 entry = _with()

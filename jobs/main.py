@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from trendlake.jobs.commands import airflow, check, look, quarantine, run, setup, sources, try_pattern, versions
+from trendlake.jobs.commands import airflow, check, look, quarantine, run, setup, shell, sources, try_pattern, versions
 from trendlake.jobs.terminal.hints import know
 from trendlake.jobs.terminal.outcome import EXIT_CODES
 
@@ -29,7 +29,7 @@ PANELS = {
     "Check": ("validate", "explain", "expand", "try", "test", "schema"),
     "Run": ("run", "backfill", "revise", "airflow"),
     "Look": ("ls", "show", "diff", "history", "runs", "quarantine", "site", "docs"),
-    "Operate": ("setup", "maintain", "reset"),
+    "Operate": ("setup", "shell", "maintain", "reset"),
 }
 """The first screen of help. Commands without a panel are the single steps of a run, which Airflow starts."""
 STEPS = ("check-source", "compute", "check-results", "publish", "report")
@@ -106,6 +106,7 @@ for command in (
     versions.maintain,
     versions.reset,
     setup.setup,
+    shell.shell,
 ):
     app.command()(command)
 app.command(hidden=True)(run.run_steps)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from trendlake.jobs.main import app
+from trendlake.jobs.terminal import own_process
 
 
 def main() -> None:
+    own_process.begin()
+    from trendlake.jobs.main import app
+
     app(prog_name="trendlake")
 
 

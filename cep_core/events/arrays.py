@@ -68,6 +68,11 @@ def decimals(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
     return _array(kind, len(values), np.array([value is None for value in values], np.bool_), pa.py_buffer(data))
 
 
+def decimals_of_words(words: AnyArray, missing: Bools, kind: pa.DataType) -> pa.Array:
+    """The same of whole numbers in two words, uint64 (n, 2): low, high."""
+    return _array(kind, len(words), missing, pa.py_buffer(np.ascontiguousarray(words).astype("<u8", copy=False)))
+
+
 def repeated(value: bool | int | float | str, count: int) -> pa.Array:
     """An Arrow array of one value."""
     if isinstance(value, str):

@@ -12,12 +12,19 @@ import pyarrow.compute as pc
 from trendlake.cep_core.events.array_types import Codes, Int32s
 from trendlake.cep_core.events.arrays import numbers, valid
 from trendlake.cep_core.events.normalise import comparable, normalise
+from trendlake.cep_core.events.order import order_of
+
+FEW = 1_000
 
 
 def dense_ranks(values: Codes) -> tuple[Int32s, int]:
     """int32 ranks 0.. of numbers or booleans (no NaN), equal ones sharing theirs; and how many there are.
 
-    Whole numbers close together are counted, O(n); others are sorted."""
+    Whole numbers close together are counted, O(n); others are sorted. `FEW` are sorted without compiled code: to load
+    it takes longer."""
+    if len(values) <= FEW:
+        distinct, few = np.unique(values, return_inverse=True)
+        return few.astype(np.int32), len(distinct)
     from trendlake.cep_core.events.kernels.values import counted_ranks, sorted_ranks, whole_range  # brings numba
 
     if values.dtype == np.bool_:
@@ -26,7 +33,7 @@ def dense_ranks(values: Codes) -> tuple[Int32s, int]:
     whole, low, high = whole_range(values)
     if len(values) and whole and high - low <= 2 * len(values):
         return ranks, int(counted_ranks(values, values.dtype.type(low), int(high - low) + 1, ranks))
-    return ranks, int(sorted_ranks(values, np.argsort(values), ranks))
+    return ranks, int(sorted_ranks(values, order_of(values), ranks))
 
 
 def group_codes(columns: Sequence[pa.Array], length: int) -> Int32s:

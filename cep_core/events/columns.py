@@ -232,6 +232,8 @@ def columns_of(events: pa.Table | Columns) -> Columns:
 
 
 def _one_piece(column: Any) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     array = column.combine_chunks()

@@ -48,7 +48,8 @@ def normalise(column: Any) -> pa.Array:
             values = pc.add(values, 0.0)  # -0.0 is 0.0
             return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
         if pa.types.is_timestamp(kind):
-            return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
+            # microseconds are whole numbers already: no value is copied
+            return array.view(pa.int64()) if kind.unit == "us" else array.cast(pa.timestamp("us")).cast(pa.int64())
         if pa.types.is_date(kind):
             return pc.multiply(array.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()), _DAY)
         if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):

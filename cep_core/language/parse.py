@@ -13,6 +13,7 @@ from typing import cast
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
 
+from trendlake.cep_core.cache_folder import cache_folder
 from trendlake.cep_core.errors import TextError
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.tree_builder import MAX_DURATION, Builder
@@ -66,8 +67,12 @@ def grammar_text() -> str:
 
 
 def lark_of(grammar: str, starts: list[str]) -> Lark:
-    """The parser of a grammar, for the rules `starts`."""
-    return Lark(grammar, parser="lalr", start=starts, propagate_positions=True, maybe_placeholders=False)
+    """The parser of a grammar, for the rules `starts`. Its tables are cached: lark compares the grammar and its own
+    version with theirs, and makes them again where they cannot be read."""
+    file = cache_folder("grammars") / f"{'-'.join(starts)}.lark"
+    return Lark(
+        grammar, parser="lalr", start=starts, propagate_positions=True, maybe_placeholders=False, cache=str(file)
+    )
 
 
 @cache

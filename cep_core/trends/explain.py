@@ -14,6 +14,7 @@ _COST = {
     Method.HASH: "O(1) an event",
     Method.ORDERED: "O(log n) an event",
     Method.HASH_ORDERED: "O(log n) an event",
+    Method.RANGE: "O(log n) an event",
     Method.DIVIDE: "O(log^2 n) an event",
     Method.SCAN: "O(n) an event",
 }

@@ -33,7 +33,7 @@ from trendlake.pipelines.project.stores import refuse_airflow
 ROOT = Path(str(files("trendlake"))).resolve().parent
 """The folder from which Python imports this package: site-packages, or the clone."""
 DAGS = shipped("dags")
-LOCAL_SETTINGS = DAGS / "sqlite"
+LOCAL_SETTINGS = DAGS / "settings"
 COMPONENTS = ("api-server", "scheduler", "dag-processor")
 USUAL_PORT = 8080
 STOP_SECONDS = 20.0
@@ -120,6 +120,7 @@ class AirflowHome:
             "DAG_PROCESSOR__PARSING_PROCESSES": "1",
             "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",  # a changed file is parsed at once all the same
             "SCHEDULER__USE_JOB_SCHEDULE": str(self.scheduled),
+            "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",  # between two tasks of a run, each of which may take less
             "LOGGING__WORKER_LOG_SERVER_PORT": str(free_port(8793)),
             "USAGE_DATA_COLLECTION__ENABLED": "False",
         }

@@ -77,10 +77,12 @@ def guarded(command: Command) -> Command:
     def run(*args: Any, as_json: bool = False, **named: Any) -> None:
         from trendlake.cep_core.errors import TrendlakeError
         from trendlake.jobs.terminal.json_output import json_text, of_error
+        from trendlake.jobs.terminal.own_process import before_a_command
         from trendlake.pipelines.error_text import in_words
         from trendlake.pipelines.redaction import redacted
         from trendlake.pipelines.storage_errors import storage_error
 
+        before_a_command()
         out, indent = sys.stdout, None if inspect.isgeneratorfunction(command) else 2
 
         def show(document: Any) -> None:

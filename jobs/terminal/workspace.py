@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -63,15 +62,6 @@ def find_place(project_dir: Path | None, profile: str | None, *, writes: bool = 
     return place
 
 
-AHEAD = (
-    "trendlake.pipelines.steps.sequence",
-    "great_expectations.expectations",
-    "trendlake.pipelines.report.chart",
-    "trendlake.pipelines.site.build",
-)
-"""Modules of a run, in the order in which it needs them."""
-
-
 @contextmanager
 def session(place: Place, app: str, *, judges: bool = False, writes: bool = False) -> Iterator[Lake]:
     """The lake of a command, whose Spark ends with it. Java starts when something needs Spark: tables that are not on
@@ -81,19 +71,55 @@ def session(place: Place, app: str, *, judges: bool = False, writes: bool = Fals
 
     if judges:
         Thread(target=_import_ahead, name="imports ahead", daemon=True).start()
+    if _WARM.place != place:
+        _WARM.stop()
     lake = Lake.on_demand(place.warehouse, place.project, place.profile, app, writes=writes)
     try:
         yield lake
     finally:
-        lake.stop()
+        if not _WARM.wanted or lake.ended:
+            lake.stop()
+        elif lake.started is not None:
+            _WARM.place, _WARM.lake = place, lake
+
+
+@dataclass
+class _Warm:
+    """The lake whose session a shell keeps for its next commands, if they are of the same place: Spark has one session
+    in a process."""
+
+    wanted: bool = False
+    place: Place | None = None
+    lake: Lake | None = None
+
+    def stop(self) -> None:
+        if self.lake is not None:
+            self.lake.stop()
+        self.place = self.lake = None
+
+
+_WARM = _Warm()
+
+
+@contextmanager
+def kept_sessions() -> Iterator[None]:
+    """Meanwhile Spark does not end with a command."""
+    _WARM.wanted = True
+    try:
+        yield
+    finally:
+        _WARM.wanted = False
+        _WARM.stop()
 
 
 def _import_ahead() -> None:
-    """Imports the modules that a run needs after Spark has started. An error is raised where the module is needed."""
-    os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it asks when it is imported
+    """Imports the modules of a run, in the order in which it needs them. An error is raised where the module is
+    needed."""
     with suppress(Exception):
-        for name in AHEAD:
-            import_module(name)
+        import_module("trendlake.pipelines.steps.sequence")
+        import_module("trendlake.pipelines.rules.great_expectations").import_package()
+        import_module("trendlake.pipelines.report.chart")
+        import_module("trendlake.pipelines.site.build")
 
 
 def prepared(

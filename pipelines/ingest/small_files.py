@@ -39,7 +39,7 @@ def put_together(lake: Lake, path: str, contract: Contract, run_id: str) -> None
             return
         rows = table.part(files).every(table.schema.names, limits.READ).sort_by(contract.event_time)
         token = commit_token(lake, path, run_id, "compact")
-        write.put_together(table, files, rows, token, write.Line(LINE, version + 1))
+        write.put_together(table, files, rows.to_batches(), token, write.Line(LINE, version + 1))
 
     with suppress(*CONFLICTS):
         tried(here)

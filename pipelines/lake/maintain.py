@@ -10,13 +10,12 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 
 from delta.tables import DeltaTable
 
 from trendlake.pipelines.lake.here.maintain import Kept, maintain_here
-from trendlake.pipelines.lake.here.write import compacting_alone
 from trendlake.pipelines.lake.lake import Lake, exists, folder_of
 from trendlake.pipelines.lake.road import either
 from trendlake.pipelines.lake.warehouse import KEPT, with_retries
@@ -62,12 +61,9 @@ def _maintain_by_spark(lake: Lake, name: str, path: str) -> Kept:
     properties = table.detail().select("properties").collect()[0][0]
     if any(properties.get(key) != value for key, value in KEPT.items()):
         with_retries(lambda: _keep(lake, path), f"keeping {name}")
-    folder = lake.on_disk(path)
-    # Where there is no lock, delta-rs compacts nothing, and Delta's own commits see each other.
-    with nullcontext() if folder is None else compacting_alone(folder, wait=True):
-        metrics = with_retries(
-            lambda: table.optimize().executeCompaction().select("metrics").collect()[0][0], f"optimizing {name}"
-        )
+    metrics = with_retries(
+        lambda: table.optimize().executeCompaction().select("metrics").collect()[0][0], f"optimizing {name}"
+    )
     table.vacuum()
     size = table.detail().select("numFiles", "sizeInBytes").collect()[0]
     removed, added = metrics["numFilesRemoved"], metrics["numFilesAdded"]

@@ -39,7 +39,7 @@ class Limits(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     shard_rows: int = Field(default=4_000_000, ge=1)
-    driver_rows: int = Field(default=20_000, ge=0)
+    driver_rows: int = Field(default=250_000, ge=0)
     steps: int = Field(default=2, ge=1)
 
 

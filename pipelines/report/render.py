@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
+from trendlake.cep_core.cache_folder import cache_folder
 from trendlake.cep_core.drawing import STYLE
 from trendlake.pipelines.error_text import plural, several
 from trendlake.pipelines.report.chart import NARROW, WIDE, svg
@@ -63,11 +66,20 @@ def rendered(template: str, made_at: datetime, automaton: str = "", **facts: Any
     )
 
 
+class _Kept(FileSystemBytecodeCache):
+    """Compiled templates: one whose text has changed is compiled again, as by another version of Jinja."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):  # a full disk costs the time to compile, and no more
+            super().dump_bytecode(bucket)
+
+
 @cache
 def _environment() -> Environment:
     """The templates, where each is compiled once in a process."""
     environment = Environment(
         loader=PackageLoader("trendlake.pipelines.report"),
+        bytecode_cache=_Kept(str(cache_folder("templates"))),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -10,8 +10,13 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -36,6 +41,8 @@ NATIVE: Mapping[str, Sequence[pa.DataType] | None] = {
     "length": (pa.string(),),
 }
 """Kinds of rules that Great Expectations judges on the column itself, of columns of these types (None: of all)."""
+LATER = ("altair", "scipy.stats")
+"""Modules that Great Expectations imports for drawings and distributions: a third of the time that its import takes."""
 PIECE = 4_000_000
 """Rows whose truth values are judged together: Great Expectations needs some 60 bytes for each."""
 
@@ -165,8 +172,7 @@ def judge(table: pa.Table, rules: Sequence[Rule], suite_name: str) -> list[Check
 def _judged(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
     if not rules:
         return []
-    context = quiet_context()
-    import great_expectations as gx
+    context, gx = quiet_context(), import_package()
     import pandas as pd
 
     asset = context.data_sources.add_pandas("here").add_dataframe_asset(suite_name)
@@ -183,10 +189,31 @@ def _judged(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], su
     return [_check(rule, results[rule.name]) for rule in rules]
 
 
+class _Later(MetaPathFinder):
+    """Finds the modules `LATER`; each is executed when an attribute of it is asked for."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name in LATER else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
+def import_package() -> Any:
+    """Great Expectations, which sends nothing anywhere, and without `LATER` until it needs them."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it asks when it is imported
+    finder = _Later()
+    sys.meta_path.insert(0, finder)
+    try:
+        import_module("great_expectations.expectations")
+        return import_module("great_expectations")
+    finally:
+        sys.meta_path.remove(finder)
+
+
 def quiet_context() -> Any:
     """A context of Great Expectations that keeps nothing, sends nothing, and shows no progress."""
-    os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    import great_expectations as gx
+    gx = import_package()
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
     context = gx.get_context(mode="ephemeral")

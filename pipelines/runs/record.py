@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
@@ -19,10 +19,12 @@ from trendlake.pipelines.error_text import in_words
 from trendlake.pipelines.errors import RecordDamagedError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.create import create_table
-from trendlake.pipelines.lake.here.write import append_any, compact
+from trendlake.pipelines.lake.here.maintain import compact
+from trendlake.pipelines.lake.here.write import append_any
 from trendlake.pipelines.lake.lake import Lake, exists
-from trendlake.pipelines.lake.road import either
+from trendlake.pipelines.lake.road import either, tried
 from trendlake.pipelines.lake.table import Table, Values
+from trendlake.pipelines.lake.warehouse import CONFLICTS
 from trendlake.pipelines.runs.lineage import Telling
 from trendlake.pipelines.runs.stage import Record, Stage
 from trendlake.pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in
@@ -94,7 +96,8 @@ def append(lake: Lake, rows: Sequence[pa.Table]) -> None:
         return 1
 
     if either(lambda: append_any(lake, lake.warehouse.runs, together), by_spark) % COMMITS_A_FILE == 0:
-        compact(lake, lake.warehouse.runs)
+        with suppress(*CONFLICTS):
+            tried(lambda: compact(lake, lake.warehouse.runs))
 
 
 def _row(attempt: Attempt, started_at: datetime) -> pa.Table:

@@ -29,7 +29,7 @@ from trendlake.pipelines.report.facts import RunFacts
 from trendlake.pipelines.report.places import Places, write_whole
 from trendlake.pipelines.report.render import rendered
 from trendlake.pipelines.results.staging import read_folder
-from trendlake.pipelines.rules.great_expectations import NATIVE, expectation_of, quiet_context, renamed
+from trendlake.pipelines.rules.great_expectations import NATIVE, expectation_of, import_package, quiet_context, renamed
 from trendlake.pipelines.site.facts import DocsFacts
 
 WITHOUT_VALUES = {kind: types for kind, types in NATIVE.items() if kind != "in_set"}
@@ -94,8 +94,7 @@ def _written(
     table: pd.DataFrame, rules: Sequence[Rule], names: dict[str, str], name: str, run_id: str
 ) -> tuple[str, str]:
     """The pages of the validation and of the suite, as Great Expectations writes them."""
-    context = quiet_context()
-    import great_expectations as gx
+    context, gx = quiet_context(), import_package()
 
     with tempfile.TemporaryDirectory() as folder:
         for there in list(context.variables.data_docs_sites or {}):

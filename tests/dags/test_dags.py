@@ -90,6 +90,16 @@ print("DAGS" + json.dumps({
 }))
 """
 
+FORK = """
+import os, sys
+sys.argv = ["airflow", sys.argv[1]]
+from airflow import settings
+before = "trendlake_dags" in sys.modules
+if not (child := os.fork()):
+    os._exit(int("trendlake_dags" in sys.modules))
+print(before, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
 
 @pytest.fixture(scope="module")
 def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, Any]]:
@@ -279,3 +289,11 @@ def test_the_interval_reaches_the_command(printed: dict[str, str]) -> None:
     assert step == "run-steps"
     assert Path(pattern).name == "delay_snowball.yaml"
     assert options[:5] == ["--from", "2013-01-04T00:00:00+00:00", "--to", "2013-01-05T00:00:00+00:00", "--run-id"]
+
+
+@pytest.mark.parametrize(("component", "there"), [("scheduler", 1), ("dag-processor", 0)])
+def test_a_task_finds_its_modules_imported(home: AirflowHome, component: str, there: int) -> None:
+    """It is a fork of the scheduler. Other processes import what they need."""
+    command = [sys.executable, "-c", FORK, component]
+    done = subprocess.run(command, env=home.env(), capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f"False {there}"

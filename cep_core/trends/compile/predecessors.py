@@ -13,6 +13,11 @@ in one side): every pair is tried.
 1 to 4 are exact because the set of v's that satisfy the conditions *is* that class, or that prefix of it: nothing is
 approximated, and sums over disjoint nodes of the tree are sums over the set.
 
+Several inequalities are one range where they read one expression f of v (`f(v) > g(w) AND f(v) <= h(w)`): the v's that
+satisfy them are those whose ranks in the order of f are between two bounds. Where they read one expression g of w
+(`f(v) <= g(w) AND g(w) < h(v)`) each v has a range of g's order, and w asks which of them hold its rank. Both are
+O(log n) (`cep_core.trends.kernels.ranges`).
+
 A NOT between V and W is a condition of the pair too (see `cep_core.trends.run.negation`): "the same latest N" is an
 equality where an N is a single event, "not before the latest start of an N" is an inequality, on time, where it is
 several.
@@ -22,6 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Literal
 
 from trendlake.cep_core.expressions.columnar import COMPARISONS, FLIPPED
 from trendlake.cep_core.language import syntax as s
@@ -34,6 +40,7 @@ class Method(Enum):
     HASH = "hash"
     ORDERED = "ordered prefix (Fenwick)"
     HASH_ORDERED = "hash plus ordered prefix (Fenwick)"
+    RANGE = "range of ranks (segment tree)"
     DIVIDE = "divide and conquer"
     SCAN = "pairwise scan"
 
@@ -103,6 +110,15 @@ class PairPredicate:
         return not self.mixed and len(self.splits) == len(self.equalities) + len(self.inequalities)
 
     @property
+    def common(self) -> Literal["earlier", "later"] | None:
+        """The event whose same expression all inequalities, two or more, read; None where there is none."""
+        if not self.splits_only or len(self.inequalities) < 2:
+            return None
+        if len({split.earlier for split in self.inequalities}) == 1:
+            return "earlier"
+        return "later" if len({split.later for split in self.inequalities}) == 1 else None
+
+    @property
     def method(self) -> Method:
         """How predecessors are found where no NOT stands between."""
         return self.method_with(0, 0)
@@ -110,6 +126,8 @@ class PairPredicate:
     def method_with(self, equalities: int, inequalities: int) -> Method:
         """How predecessors are found under so many further conditions, made of NOTs."""
         equalities += len(self.equalities)
+        if self.common is not None and not inequalities:
+            return Method.RANGE
         inequalities += len(self.inequalities)
         if not self.splits_only or inequalities > 2:
             return Method.SCAN
@@ -131,6 +149,8 @@ class PairPredicate:
                 return f"one inequality{origin}"
             case Method.HASH_ORDERED:
                 return f"equalities and one inequality{origin}"
+            case Method.RANGE:
+                return f"inequalities of one value of the {self.common} event"
             case Method.DIVIDE:
                 return f"two inequalities{origin}"
         if self.mixed:

@@ -84,21 +84,32 @@ class Ranks(NamedTuple):
     seg_w: Int32s
 
 
+class Ranges(NamedTuple):
+    """Layers whose inequalities are a range, see `ranges`. (L): `row`, its row in `floor` (-1: no such layer), and
+    `of_earlier`: the range is the earlier event's. The one event has a rank, in `Ranks.rank`; the other asks for
+    `floor` (R, n) to `Ranks.limit`, which is not among them."""
+
+    row: Int64s
+    of_earlier: Bools
+    floor: Int32s
+
+
 class Divides(NamedTuple):
     """Layers with two inequalities: int32 (2, D, n) ranks and limits of the first and the second one, int32 (D, n)
-    segments as in `Ranks`; `size` (D): ranks of the second inequality."""
+    segments as in `Ranks`."""
 
     rank: Int32s
     limit: Int32s
     seg_v: Int32s
     seg_w: Int32s
-    size: Int64s
 
 
 class Halves(NamedTuple):
     """`halves` (H, 2): states with predecessors, each with a divide. The results of `divide_and_conquer.conquer` for an
     event are in row (event - first) * H + half: `pending`, `pending_ext`, and whether there is any (`waiting`).
-    `branch`, `branch_ext`, `branch_stamp`: nodes of its Fenwick tree. `edges`: where blocks begin."""
+    `branch`, `branch_ext`, `branch_stamp`: nodes of its Fenwick tree. `edges`: where blocks begin. For
+    events from the task's first on: `words` (D, 4, events), columns `HAS_FIRST` to `ASKS_SECOND`, each sorted half by
+    half; `place` and `spare` (events): work space."""
 
     halves: Int64s
     pending: AnyArray
@@ -108,6 +119,9 @@ class Halves(NamedTuple):
     branch_ext: Float64s
     branch_stamp: Int64s
     edges: Int64s
+    words: Int64s
+    place: Int64s
+    spare: Int64s
 
 
 class Fenwick(NamedTuple):
@@ -137,9 +151,11 @@ class Links(NamedTuple):
 
 
 class Predecessors(NamedTuple):
-    """The data by which `general` finds the predecessors of a transition: stores, divides, conditions, links."""
+    """The data by which `general` finds the predecessors of a transition: stores, divides, conditions,
+    links."""
 
     ranks: Ranks
+    ranges: Ranges
     fenwick: Fenwick
     halves: Halves
     divides: Divides

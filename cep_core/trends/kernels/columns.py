@@ -26,5 +26,8 @@ EARLIER, LATER, LINK = range(3)
 LAYER, NODE = range(2)
 """Of `store`: the layer (-1: a total), and the first node (of a total: its number)."""
 
+HAS_FIRST, HAS_SECOND, ASKS_FIRST, ASKS_SECOND = range(4)
+"""Of `Halves.words`: by the rank or the limit of each inequality."""
+
 STATE, DIVIDE = range(2)
 """Of `Halves.halves`: the state with the predecessors, and the number of their divide."""

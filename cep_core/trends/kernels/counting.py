@@ -18,7 +18,7 @@ from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 from trendlake.cep_core.trends.kernels import columns as c
 from trendlake.cep_core.trends.kernels.arguments import Blocks, Events, Ranks, Steps, Tasks
 from trendlake.cep_core.trends.kernels.numbers import LARGEST
-from trendlake.cep_core.trends.kernels.prefetch import fetch
+from trendlake.cep_core.trends.kernels.prefetch import fetch, fetch_chain
 from trendlake.cep_core.trends.kernels.prefix_sums import SHIFT, empty, raise_block
 from trendlake.cep_core.trends.kernels.scaled import BIG, SMALL, STEP_DOWN, e_add, e_normal
 
@@ -213,6 +213,53 @@ def chain(ranks: Ranks, blocks: Blocks, tree_: Float64s) -> float:
     return total
 
 
+@compiled.part
+def scaled_chain(ranks: Ranks, blocks: Blocks, tree_m_: Float64s, tree_e_: Float64s) -> tuple[float, float]:
+    """`scaled` for such a task, as `chain`: the same sums in the same order, without the tables, and with the memory of
+    two levels asked for before it is read."""
+    rank, limit, seg_v, seg_w = borrowed(ranks)
+    roots, height, width = borrowed(blocks)
+    tree_m, tree_e = borrowed(tree_m_), borrowed(tree_e_)
+    total_m, total_e = 0.0, 0.0
+    n, far = rank.shape[0], tree_m.shape[0] > CACHED
+    for x in range(n):
+        if far and x + AHEAD < n:
+            y = x + AHEAD
+            fetch_chain(seg_w[y], limit[y], seg_v[y], rank[y], roots, height, tree_m, tree_e)
+        m, e = 1.0, 0.0
+        segment = seg_w[x]
+        if segment >= 0:
+            place: Any = np.int64(limit[x])
+            for level in range(height[segment]):
+                y = roots[segment, level] + place
+                m2, e2 = tree_m[y], tree_e[y]
+                if e2 == e:
+                    m += m2
+                elif e2 > e:
+                    m, e = m2 + (m * STEP_DOWN if e2 - e < 2.0 else 0.0), e2
+                elif e - e2 < 2.0:
+                    m += m2 * STEP_DOWN
+                place >>= SHIFT
+            if not SMALL <= m < BIG:
+                m, e = e_normal(m, e)
+        if e == total_e and total_m + m < BIG:
+            total_m += m
+        else:
+            total_m, total_e = e_add(total_m, total_e, m, e)
+        segment = seg_v[x]
+        if segment < 0:
+            continue
+        place = np.int64(rank[x])
+        levels = height[segment]
+        for level in range(levels):
+            wide = width[segment, level]
+            index = place if level + 1 == levels else place & (wide - 1)
+            base = roots[segment, level] + place - index
+            raise_block(tree_m[base : base + wide], tree_e[base : base + wide], index, m, e)
+            place >>= SHIFT
+    return total_m, total_e
+
+
 @compiled.entry
 def scaled(
     tasks_: Tasks,
@@ -237,11 +284,18 @@ def scaled(
     tree_m, tree_e = borrowed(trees)
     variables = states_of.shape[0] - 1
     fresh_m, fresh_e = np.zeros(begins.shape[0]), np.zeros(begins.shape[0])
+    kleene = variables == 1 and begins.shape[0] == 1 and begins[0] and ends[0]
+    kleene = kleene and into.shape[0] == 1 and store[0, c.LAYER] >= 0
     for task in range(lo.shape[0]):
         total_m[:] = 0.0
         total_e[:] = 0.0
         trends_m, trends_e = 0.0, 0.0
-        for x in range(lo[task], hi[task]):
+        if kleene:
+            layer, first = store[0, c.LAYER], store[0, c.NODE]
+            rows = slice(lo[task], hi[task])
+            of_task = Ranks(rank[layer, rows], limit[layer, rows], seg_v[layer, rows], seg_w[layer, rows])
+            trends_m, trends_e = scaled_chain(of_task, blocks, tree_m[first:], tree_e[first:])
+        for x in range(hi[task] if kleene else lo[task], hi[task]):
             if tree_m.shape[0] > CACHED and x + AHEAD < hi[task]:
                 fetch(store, x + AHEAD, ranks, roots, tree_m)
                 fetch(store, x + AHEAD, ranks, roots, tree_e)

@@ -8,6 +8,13 @@ tried one by one.
 
 Exact: every pair (v, w) of different blocks meets once, at the place named, and is counted there exactly when its
 segments agree and both ranks are below the limits. Blocks begin with a time of their own, so v is earlier than w.
+
+Nothing is sorted twice. The w's of a task are sorted once by each limit; a place splits them between its halves and
+leaves their order as it is (`_split`). The v's are sorted by block, and the two halves of a place that is done are
+merged (`_merge`). So the ranks of the second inequality are those among the v's of the place, and the tree is as small
+as it: v's and limits are counted off side by side. A word that is sorted is a code and an event: the rank of v among
+the task's (segment, rank), or how many of these are below the (segment, limit) of w. So codes compare as ranks and
+limits do.
 """
 
 from __future__ import annotations
@@ -51,51 +58,160 @@ def holds(divides: Divides, d: int, v: int, w: int) -> bool:
     )
 
 
+CODE = 32
+"""Bits of the event in a word; the code is above them."""
+EVENT = (1 << CODE) - 1
+
+
+@compiled.part
+def _split(words: Int64s, low: int, middle: int, high: int, spare: Int64s) -> None:
+    """Part words[low:high], of events low to high - 1, into those of events below `middle` and the others, each in
+    order."""
+    left, right = low, 0
+    for x in range(low, high):
+        word = words[x]
+        if word & EVENT < middle:
+            words[left] = word
+            left += 1
+        else:
+            spare[right] = word
+            right += 1
+    words[middle:high] = spare[:right]
+
+
+@compiled.part
+def _merge(words: Int64s, low: int, middle: int, high: int, spare: Int64s) -> None:
+    """Merge words[low:middle] and words[middle:high]."""
+    count = middle - low
+    spare[:count] = words[low:middle]
+    x, y, at = 0, middle, low
+    while x < count and y < high:
+        one, other = spare[x], words[y]
+        first = one < other
+        words[at] = one if first else other
+        x += first
+        y += not first
+        at += 1
+    words[at : at + count - x] = spare[x:count]
+
+
+@compiled.part
+def _enter(halves: Halves, first: int, done: int, half: int, blocks: int) -> None:
+    """Split what the places ask whose left half begins with block `done` and is of `half` blocks at most."""
+    edges, words = halves.edges, halves.words
+    while half > 0:
+        if done + half < blocks:
+            low, middle = edges[done] - first, edges[done + half] - first
+            high = edges[min(done + 2 * half, blocks)] - first
+            for d in range(words.shape[0]):
+                for one in (c.ASKS_FIRST, c.ASKS_SECOND):
+                    _split(words[d, one], low, middle, high, halves.spare)
+        half //= 2
+
+
+@compiled.part
+def begin(halves: Halves, divides: Divides, first: int, last: int, blocks: int) -> None:
+    """Give the events [first, last) of a task their codes, and go down to its first block."""
+    if blocks == 1:
+        return
+    rank, limit, seg_v, seg_w = divides.rank, divides.limit, divides.seg_v, divides.seg_w
+    n = last - first
+    has, asks = halves.place[:n], halves.spare[:n]
+    for d in range(halves.words.shape[0]):
+        for i in range(2):
+            for x in range(n):
+                has[x] = (np.int64(seg_v[d, first + x]) << CODE) + rank[i, d, first + x]
+                asks[x] = (np.int64(seg_w[d, first + x]) << CODE) + limit[i, d, first + x]
+            order, asking = np.argsort(has), np.argsort(asks)
+            code = np.int64(0)
+            x = 0
+            for y in range(n):
+                w = asking[y]
+                while x < n and has[order[x]] < asks[w]:
+                    halves.words[d, c.HAS_FIRST + i, order[x]] = (code << CODE) | order[x]
+                    x += 1
+                    code += x == n or has[order[x]] != has[order[x - 1]]
+                halves.words[d, c.ASKS_FIRST + i, y] = (code << CODE) | w
+            while x < n:  # v's that no w asks for
+                halves.words[d, c.HAS_FIRST + i, order[x]] = (code << CODE) | order[x]
+                x += 1
+    half = 1
+    while half < blocks:
+        half *= 2
+    _enter(halves, first, 0, half // 2, blocks)
+
+
+@compiled.part
+def _finish(halves: Halves, first: int, done: int, half: int) -> None:
+    """Sort the last of the first `done` blocks by what its events have, and merge it with those of its `half`."""
+    edges = halves.edges
+    low, high = edges[done - 1] - first, edges[done] - first
+    for d in range(halves.words.shape[0]):
+        for one in (c.HAS_FIRST, c.HAS_SECOND):
+            words = halves.words[d, one]
+            words[low:high].sort()
+            size = 1
+            while size < half:
+                start, middle = edges[done - 2 * size] - first, edges[done - size] - first
+                _merge(words, start, middle, high, halves.spare)
+                size *= 2
+
+
 @compiled.part
 def conquer(
     halves_: Halves, divides_: Divides, work_: Work, states: int, first: int, done: int, blocks: int, tick: int
 ) -> int:
     """After the first `done` of `blocks`: what the last of them, as a left half, gives to its right half. `work`: rows
     of the events from `first` on. The tick used."""
-    halves, work = borrowed(halves_), borrowed(work_)
-    rank, limit, seg_v, seg_w, _ = borrowed(divides_)
-    values, ext, edges, count = work.values, work.ext, halves.edges, halves.halves.shape[0]
-    node, node_ext, stamp = halves.branch, halves.branch_ext, halves.branch_stamp
+    halves, divides, work = borrowed(halves_), borrowed(divides_), borrowed(work_)
+    limit, values, ext, edges, place = divides.limit, work.values, work.ext, halves.edges, halves.place
+    node, node_ext, stamp, count = halves.branch, halves.branch_ext, halves.branch_stamp, halves.halves.shape[0]
     half = done & -done
-    left, middle, right = edges[done - half], edges[done], edges[min(done + half, blocks)]
+    _finish(halves, first, done, half)
+    left, middle = edges[done - half] - first, edges[done] - first
+    right = edges[min(done + half, blocks)] - first
     for h in range(count):
         p, d = halves.halves[h, c.STATE], halves.halves[h, c.DIVIDE]
-        givers = np.empty(middle - left, np.int64)
-        takers = np.empty(right - middle, np.int64)
-        give = take = 0
-        for v in range(left, middle):
-            if seg_v[d, v] >= 0 and work.link[(v - first) * states + p, 0] != -2:
-                givers[give] = v
-                give += 1
-        for w in range(middle, right):
-            if seg_w[d, w] >= 0 and limit[0, d, w] > 0 and limit[1, d, w] > 0:
-                takers[take] = w
-                take += 1
-        if give == 0 or take == 0:
-            continue
-        givers, takers = givers[:give], takers[:take]
-        givers = givers[np.argsort((seg_v[d][givers].astype(np.int64) << 32) + rank[0, d][givers])]
-        takers = takers[np.argsort((seg_w[d][takers].astype(np.int64) << 32) + limit[0, d][takers])]
-        x = 0
-        current = -1
-        for y in range(take):
-            w = takers[y]
-            if seg_w[d, w] != current:
-                current = seg_w[d, w]
-                tick += 1
-                while x < give and seg_v[d, givers[x]] < current:
-                    x += 1
-            while x < give and seg_v[d, givers[x]] == current and rank[0, d, givers[x]] < limit[0, d, w]:
-                v = givers[x]
-                put(node, node_ext, stamp, tick, int(rank[1, d, v]), values, ext, (v - first) * states + p)
+        seg_v, seg_w = divides.seg_v[d], divides.seg_w[d]
+        # the rank of each v among those that give, and of each w how many of them are below its second limit
+        has, asks = halves.words[d, c.HAS_SECOND], halves.words[d, c.ASKS_SECOND]
+        x, give = left, 0
+        for y in range(middle, right):
+            asked = asks[y] >> CODE
+            while x < middle and has[x] >> CODE < asked:
+                v = has[x] & EVENT
+                place[v] = -1
+                if seg_v[first + v] >= 0 and work.link[v * states + p, 0] != -2:
+                    place[v] = give
+                    give += 1
                 x += 1
-            row = (w - first) * count + h
-            k: Any = np.int64(limit[1, d, w])
+            place[asks[y] & EVENT] = give
+        if give == 0:
+            continue
+        while x < middle:  # beyond the limit of each w: not asked for
+            place[has[x] & EVENT] = -1
+            x += 1
+        has, asks = halves.words[d, c.HAS_FIRST], halves.words[d, c.ASKS_FIRST]
+        x = left
+        current = -1
+        for y in range(middle, right):
+            w = asks[y] & EVENT
+            segment = seg_w[first + w]
+            if segment < 0 or limit[0, d, first + w] == 0 or limit[1, d, first + w] == 0:
+                continue
+            if segment != current:
+                current = segment
+                tick += 1
+                while x < middle and seg_v[first + (has[x] & EVENT)] < current:
+                    x += 1
+            asked = asks[y] >> CODE
+            while x < middle and has[x] >> CODE < asked:
+                v = has[x] & EVENT
+                if place[v] >= 0:
+                    put(node, node_ext, stamp, tick, place[v], give, values, ext, v * states + p)
+                x += 1
+            row = w * count + h
+            k: Any = place[w]
             while k > 0:
                 if stamp[k - 1] == tick:
                     halves.waiting[row] = True
@@ -103,16 +219,25 @@ def conquer(
                     for m in range(ext.shape[1]):
                         halves.pending_ext[row, m] = max(halves.pending_ext[row, m], node_ext[k - 1, m])
                 k &= k - 1
+    _enter(halves, first, done, half // 2, blocks)
     return tick
 
 
 @compiled.part
 def put(
-    node: AnyArray, node_ext: Float64s, stamp: Int64s, tick: int, rank: int, values: AnyArray, ext: Float64s, row: int
+    node: AnyArray,
+    node_ext: Float64s,
+    stamp: Int64s,
+    tick: int,
+    rank: int,
+    size: int,
+    values: AnyArray,
+    ext: Float64s,
+    row: int,
 ) -> None:
-    """Add a row at a rank of a Fenwick tree whose nodes of older ticks are nothing."""
+    """Add a row at a rank of a Fenwick tree of `size` ranks whose nodes of older ticks are nothing."""
     k: Any = rank + 1
-    while k <= stamp.shape[0]:
+    while k <= size:
         x = k - 1
         if stamp[x] != tick:
             stamp[x] = tick

@@ -22,8 +22,8 @@ from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 from trendlake.cep_core.trends.kernels import columns as c
 from trendlake.cep_core.trends.kernels.arguments import Events, Guards, Nfa, Predecessors, Results, Tasks, Weights, Work
-from trendlake.cep_core.trends.kernels.divide_and_conquer import conquer, cut
-from trendlake.cep_core.trends.kernels.numbers import add, clear, one, weigh
+from trendlake.cep_core.trends.kernels.divide_and_conquer import begin, conquer, cut
+from trendlake.cep_core.trends.kernels.numbers import add, clear, one, too_large, weigh
 from trendlake.cep_core.trends.kernels.predecessors import follow, halved, insert, linked, stored, tried
 
 NEVER = -(2**63)
@@ -106,10 +106,10 @@ def run(
     keep: bool,
     results: Results,
 ) -> None:
-    """Fill `results`; `large` is not used. `linking`: ANY, NEXT or CONTIGUOUS. `keep`: whether the rows of a whole task
-    are kept, for scans, bounds and links."""
+    """Fill `results`; `large` where tier F gave up. `linking`: ANY, NEXT or CONTIGUOUS. `keep`: whether the rows of a
+    whole task are kept, for scans, bounds and links."""
     tasks, events, nfa, guards = borrowed(tasks), borrowed(events), borrowed(nfa), borrowed(guards)
-    ranks, fenwick, halves, divides, predicates, links = borrowed(predecessors)
+    ranks, ranges, fenwick, halves, divides, predicates, links = borrowed(predecessors)
     weights, work, results = borrowed(weights), borrowed(work), borrowed(results)
     time, ok, states, parts = events.time, events.ok, nfa.variable.shape[0], halves.halves.shape[0]
     numbers, extrema = results.sums.shape[1], results.extremes.shape[1]
@@ -126,6 +126,7 @@ def run(
         done = blocks = 0
         if parts:
             blocks = cut(time, first, last, halves.edges)
+            begin(halves, divides, first, last, blocks)
             for x in range((last - first) * parts):
                 halves.waiting[x] = False
                 clear(halves.pending, x)
@@ -138,7 +139,7 @@ def run(
                 work.head[e - first] = -1
 
         i = first
-        while i < last:
+        while i < last and not results.large[task]:
             j = i + 1
             while j < last and time[j] == time[i]:
                 j += 1
@@ -165,11 +166,13 @@ def run(
                         elif nfa.into[t, c.STORE] < 0:
                             more = tried(nfa, guards, predicates, time, work, first, t, e, row, low)
                         else:
-                            more = stored(nfa, ranks, fenwick, work, epoch, nfa.into[t, c.STORE], e, row)
+                            more = stored(nfa, ranks, ranges, fenwick, work, epoch, nfa.into[t, c.STORE], e, row)
                         touched = touched or more
                     if touched:
                         work.link[row, 0] = -1
                         _weigh(weights, work, numbers, e, nfa.variable[q], row)
+                        if too_large(work.values, row):
+                            results.large[task] = True
 
             # 2. they may precede what comes after
             for e in range(i, j):
@@ -184,5 +187,5 @@ def run(
                     if keep:
                         work.active[q, work.active_n[q]] = e
                         work.active_n[q] += 1
-                    insert(nfa, ranks, fenwick, work, epoch, e, q, row)
+                    insert(nfa, ranks, ranges, fenwick, work, epoch, e, q, row)
             i = j

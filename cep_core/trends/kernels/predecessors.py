@@ -1,8 +1,8 @@
 """Where kernel `general` finds the rows that an event goes on with, and where it puts the event's own.
 
-Predecessors of a transition are found in one of four ways, which its plan chooses: in a store (a total, or the prefix
-of an ordered segment: a Fenwick tree), by a divide of the window, by links to the one event that may follow, or by
-trying pair after pair.
+Predecessors of a transition are found in one of four ways, which its plan chooses: in a store (a total; the prefix of
+an ordered segment: a Fenwick tree; a range of it: a segment tree), by a divide of the window, by links to the one event
+that may follow, or by trying pair after pair.
 """
 
 from __future__ import annotations
@@ -14,10 +14,21 @@ import numpy as np
 from trendlake.cep_core import compiled
 from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.trends.kernels import columns as c
-from trendlake.cep_core.trends.kernels.arguments import Divides, Fenwick, Guards, Halves, Links, Nfa, Ranks, Work
+from trendlake.cep_core.trends.kernels.arguments import (
+    Divides,
+    Fenwick,
+    Guards,
+    Halves,
+    Links,
+    Nfa,
+    Ranges,
+    Ranks,
+    Work,
+)
 from trendlake.cep_core.trends.kernels.divide_and_conquer import holds
 from trendlake.cep_core.trends.kernels.numbers import add, clear
 from trendlake.cep_core.trends.kernels.pair_predicates import Predicates, pair_true
+from trendlake.cep_core.trends.kernels.ranges import ranged
 
 
 @compiled.inlined
@@ -122,14 +133,18 @@ def tried(
 
 
 @compiled.inlined
-def stored(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, store: int, e: int, row: int) -> bool:
-    """Add the prefix of a store, or its total; whether there is any."""
+def stored(
+    nfa: Nfa, ranks: Ranks, ranges: Ranges, fenwick: Fenwick, work: Work, epoch: int, store: int, e: int, row: int
+) -> bool:
+    """Add the prefix or range of a store, or its total; whether there is any."""
     layer, at, touched = nfa.store[store, c.LAYER], nfa.store[store, c.NODE], False
     k: Any = np.int64(1)
     if layer >= 0:
         segment = ranks.seg_w[layer, e]
         if segment < 0:
             return False
+        if ranges.row[layer] >= 0:
+            return ranged(ranks, ranges, fenwick, work, epoch, layer, at, segment, e, row, False)
         at += fenwick.base[segment]
         k = np.int64(ranks.limit[layer, e])
     while k > 0:
@@ -144,7 +159,9 @@ def stored(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, sto
 
 
 @compiled.inlined
-def insert(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, v: int, q: int, row: int) -> None:
+def insert(
+    nfa: Nfa, ranks: Ranks, ranges: Ranges, fenwick: Fenwick, work: Work, epoch: int, v: int, q: int, row: int
+) -> None:
     """Add a row of event v to the stores of its state."""
     for store in range(nfa.store_of[q], nfa.store_of[q + 1]):
         layer, at = nfa.store[store, c.LAYER], nfa.store[store, c.NODE]
@@ -153,6 +170,9 @@ def insert(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, v: 
         if layer >= 0:
             segment = ranks.seg_v[layer, v]
             if segment < 0:
+                continue
+            if ranges.row[layer] >= 0:
+                ranged(ranks, ranges, fenwick, work, epoch, layer, at, segment, v, row, True)
                 continue
             at += fenwick.base[segment]
             size = fenwick.size[segment]

@@ -42,6 +42,30 @@ prefetch: Any = intrinsic(_prefetch)
 
 
 @compiled.part
+def fetch_chain(
+    seg_w: int,
+    limit: int,
+    seg_v: int,
+    rank: int,
+    roots: Int64s,
+    height: Int64s,
+    first_plane: Float64s,
+    second_plane: Float64s,
+) -> None:
+    """Ask for what an event will read and write at the two lowest levels of a store whose nodes are two planes."""
+    for level in range(2):
+        if seg_w >= 0 and level < height[seg_w]:
+            at = roots[seg_w, level] + (np.int64(limit) >> SHIFT * level)
+            prefetch(first_plane, at)
+            prefetch(second_plane, at)
+        if seg_v >= 0 and level < height[seg_v]:
+            first = roots[seg_v, level] + (np.int64(rank) >> SHIFT * (level + 1) << SHIFT)
+            for line in range(WIDTH // LINE):
+                prefetch(first_plane, first + line * LINE)
+                prefetch(second_plane, first + line * LINE)
+
+
+@compiled.part
 def fetch(store: Int64s, x: int, ranks: Ranks, roots: Int64s, plane: Float64s) -> None:
     """Ask for what event x will read and write at the lowest level, where nearly all of a plane is."""
     rank, limit, seg_v, seg_w = borrowed(ranks)

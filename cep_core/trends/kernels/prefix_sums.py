@@ -2,9 +2,9 @@
 
 Ranks are kept in blocks; position x of level 0 holds the sum of the ranks *before* x in its block, and a position of
 each level above does the same for the blocks below it. So the sum of the ranks before x is one number a level,
-`tree0[x] + tree1[x >> 5] + tree2[x >> 10] + ...`, and adding to a rank adds to the rest of one block of 32 positions a
-level, in vector registers. Against a Fenwick tree: a quarter of the levels, and no number is read that was just written
-in another width.
+`tree0[x] + tree1[x >> 4] + tree2[x >> 8] + ...`, and adding to a rank adds to the rest of one block of 16 positions a
+level, in vector registers: two cache lines, four with exponents. Against a Fenwick tree: a quarter of the levels, and
+no number is read that was just written in another width.
 
 Exact, as every rank before x is counted in one level only: the one where its block and x's first meet.
 
@@ -30,7 +30,7 @@ from trendlake.cep_core.trends.kernels.arguments import Blocks, Ranks
 from trendlake.cep_core.trends.kernels.numbers import is_float
 from trendlake.cep_core.trends.kernels.scaled import STEP_DOWN, d_add
 
-SHIFT = 5
+SHIFT = 4
 WIDTH = 1 << SHIFT
 
 

@@ -120,6 +120,90 @@ def nearest(parts: Int64s, place: Int64s, bit: int, mantissa: Float64s, exponent
         exponent[c] = e + DIGIT * top + bits - 53 + bit
 
 
+LARGEST_LOW, LARGEST_HIGH = np.uint64((10**38 - 1) & (2**64 - 1)), np.uint64((10**38 - 1) >> 64)
+"""The largest count that is shown, in two words."""
+DIGITS = 10
+"""Digits of a logarithm of more: within 5e-10 of it, and the float64 tiers mostly know them."""
+
+
+LOG10_E = 0.44
+"""A relative error e of a number is less than this times e of its logarithm, for e up to 0.01."""
+
+
+@compiled.part
+def _nearest_of_words(low: np.uint64, high: np.uint64) -> tuple[float, Any]:
+    """(m, e) of the float64 next to high 2^64 + low, of two the even one: the leading 64 bits, whose last one says
+    whether any bit below them is set, are rounded once."""
+    if high == 0:
+        m, e = math.frexp(float(low))
+        return m, np.int64(e)
+    shift = 0
+    while shift < 64 and high >> np.uint64(shift):
+        shift += 1
+    window, rest = high, low
+    if shift < 64:
+        window = high << np.uint64(64 - shift) | low >> np.uint64(shift)
+        rest = low & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
+    if rest:
+        window |= np.uint64(1)
+    m, e = math.frexp(float(window))
+    return m, np.int64(e + shift)
+
+
+@compiled.part
+def _shown_digits(m: float, e: int, error: float) -> tuple[float, bool]:
+    """log10(m 2^e), more than 38, in `DIGITS` digits; and whether these are sure for a number within `error` of it. As
+    `exact_arithmetic.count_log10`, step by step."""
+    logarithm = math.log10(m) + e * 0.30102999566398120
+    places = DIGITS
+    whole = np.int64(logarithm)
+    while whole > 0:
+        whole //= 10
+        places -= 1
+    if places < 0:
+        return 0.0, False
+    scale = 1.0
+    for _ in range(places):
+        scale *= 10.0
+    scaled = logarithm * scale
+    near = math.floor(scaled + 0.5)
+    doubt = scale * (LOG10_E * error + 4.0 * math.ldexp(1.0, math.frexp(logarithm)[1] - 53))
+    return near / scale, abs(scaled - near) + doubt < 0.5
+
+
+@compiled.entry
+def show_counts(
+    words: UInt64s,
+    exact: Bools,
+    leading: Float64s,
+    radix: int,
+    error: Float64s,
+    logarithm: Float64s,
+    fits: Bools,
+    sure: Bools,
+) -> None:
+    """Counts for a result, n each: `words` (n, 2: low, high) where `exact`, else `leading` (n, 2) of tier E, within
+    `error`. Sets `logarithm` (0 of zero), `fits`: DECIMAL(38,0) holds the count, and `sure`: the digits are known."""
+    for i in range(exact.shape[0]):
+        if exact[i]:
+            low, high = words[i, 0], words[i, 1]
+            fits[i] = high < LARGEST_HIGH or (high == LARGEST_HIGH and low <= LARGEST_LOW)
+            m, e = _nearest_of_words(low, high)
+            off = 0.0
+        else:
+            fits[i] = False
+            m, steps = math.frexp(leading[i, 0])
+            e = np.int64(steps) + radix * np.int64(leading[i, 1])
+            off = error[i]
+        sure[i] = True
+        if m == 0.0:
+            logarithm[i] = 0.0
+        elif fits[i]:
+            logarithm[i] = math.log10(math.ldexp(m, e))
+        else:
+            logarithm[i], sure[i] = _shown_digits(m, e, off)
+
+
 @compiled.entry
 def log10(mantissa: Float64s, exponent: Int64s, out: Float64s) -> None:
     """out: log10(mantissa 2^exponent) for mantissas in [0.5, 1), one way for all."""

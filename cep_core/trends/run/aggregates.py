@@ -90,7 +90,10 @@ class Contributions:
             else:
                 self.row_of[k] = len(table)
                 column = slice_.column(str(attribute)) if what == "present" else None
-                table.append(np.full(n, float(variable is not None)) if column is None else valid(column) * 1.0)
+                if column is not None:
+                    table.append(valid(column) * 1.0)
+                else:
+                    table.append(np.zeros(n) if variable is None else np.ones(n))
             of += [b] * (len(table) - len(of))
         variables = np.array(of, np.int64)
         extreme = np.zeros(len(wanted.extremes), np.int64)
@@ -107,7 +110,8 @@ class Contributions:
                 known = valid(column)
                 ranks = numbers(places, 0).astype(np.float64)
                 codes[m, known] = ranks[known] if function == "max" else -ranks[known]
-        self.weights = Weights(variables, np.stack(table), extreme, codes)
+        rows = np.stack(table) if len(table) > 1 else table[0].reshape(1, n)  # one row is not copied
+        self.weights = Weights(variables, rows, extreme, codes)
 
     @cached_property
     def reals(self) -> Weights:

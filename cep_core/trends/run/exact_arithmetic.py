@@ -11,11 +11,10 @@ import math
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
 
+from trendlake.cep_core.trends.kernels.rounding import DIGITS, LOG10_E
 from trendlake.cep_core.trends.kernels.scaled import RADIX
 
 LARGEST_COUNT = 10**38 - 1
-DIGITS = 10
-"""Digits of a logarithm of more: within 5e-10 of it, and the float64 tiers mostly know them."""
 KNOWN = 2.0**-60
 """From this relative error down a number is as well known as it can be: by two floats (tier D)."""
 
@@ -98,7 +97,7 @@ def count_log10(count: Number) -> float | None:
     places = DIGITS - len(str(int(logarithm)))
     scaled = logarithm * 10.0**places
     near = math.floor(scaled + 0.5)
-    doubt = 10.0**places * (count.error + 4.0 * math.ulp(logarithm))
+    doubt = 10.0**places * (LOG10_E * count.error + 4.0 * math.ulp(logarithm))
     if abs(scaled - near) + doubt < 0.5:
         return near / 10.0**places
     if count.error > KNOWN:

@@ -6,6 +6,7 @@ leading digits, which tiers F and E mostly know, and else tier D. Why that is ex
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,14 @@ import pyarrow as pa
 from trendlake.cep_core.events.array_types import Bools, Codes, Float64s, Int64s, UInt64s
 from trendlake.cep_core.trends.kernels.arguments import Tasks
 from trendlake.cep_core.trends.kernels.numbers import add_wide
-from trendlake.cep_core.trends.kernels.rounding import nearest
+from trendlake.cep_core.trends.kernels.rounding import nearest, show_counts
+from trendlake.cep_core.trends.kernels.scaled import RADIX
 from trendlake.cep_core.trends.run.aggregates import Carried, Contributions
 from trendlake.cep_core.trends.run.exact_arithmetic import Number, count_log10
 from trendlake.cep_core.trends.run.kernel_pass import Pass
 from trendlake.cep_core.trends.run.negation import Guards
 from trendlake.cep_core.trends.run.scoped_equivalence import Run
-from trendlake.cep_core.trends.run.sorted_rows import make_slice
+from trendlake.cep_core.trends.run.sorted_rows import by_window, make_slice
 from trendlake.cep_core.trends.run.window_tasks import doubles, window_tasks
 
 EXACT = 2.0**53
@@ -42,7 +44,11 @@ class RunSums:
         self.tasks = window_tasks(self.slice, plan.windows, windows)
         self.contributions = Contributions(self.slice, wanted)
         self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
-        self.kernel = Pass(self.slice, run.automaton, guards, selects=plan.select != "skip_till_any_match")
+        selects = plan.select != "skip_till_any_match"
+        apart = plan.windows.within <= plan.windows.slide and len(self.tasks.lo) > 1 and not selects
+        if apart and len(self.tasks.lo) > self.slice.partitions:
+            self.slice = by_window(self.slice, self.tasks)
+        self.kernel = Pass(self.slice, run.automaton, guards, selects=selects)
 
     def cells(self, whole: bool) -> Cells | None:
         """Sums by (group, window), where there is a trend; None when there is none. `whole`: they are all of a trend's
@@ -98,29 +104,33 @@ class RunSums:
         number = np.cumsum(asked) - 1
         added = np.zeros((int(asked.sum()), *sums.shape[1:]), np.uint64)
         add_wide(sums, number[cell[chosen]], added)
-        cells.wide = dict(zip(np.flatnonzero(asked).tolist(), added.tolist(), strict=True))
+        cells.wide, cells.wide_of = added, np.where(asked, number, -1)
 
     def _beyond(self, cells: Cells, tasks: Tasks, cell: Int64s, scaled: Float64s, whole: bool) -> None:
         """Numbers that 128 bits do not hold. `scaled`: what the first pass says of each task, in tier E."""
         contributions, kernel = self.contributions, self.kernel
-        beyond = [int(c) for c in np.flatnonzero(~cells.plain) if cells.missing(int(c))]
-        if beyond and whole and not contributions.values_of:
+        beyond = np.flatnonzero(~cells.plain & cells.missing)
+        if len(beyond) and whole and not contributions.values_of:
             some, at, owner = _of_cells(beyond, tasks, cell)
             sums = scaled[at]
             if not np.isfinite(sums).all():
                 sums = kernel.run(some, contributions.weights.without_extremes(), "E").sums
             unit = 2.0**-53 if sums.shape[-1] == 2 else 2.0**-103
             error = unit * (kernel.roundings(some) + len(at))
-            _put(cells, owner, sums, error, contributions.row_of)
-            beyond = [c for c in beyond if not cells.sure(c)]
-        if beyond:
+            if len(owner) == len(beyond) and sums.shape[-1] == 2:
+                cells.leading[owner], cells.error[owner] = sums, error
+            else:
+                _put(cells, owner, sums, error, contributions.row_of)
+            left = beyond[~cells.counted[beyond]].tolist()
+            beyond = np.array([c for c in left if not cells.sure(c)], np.int64)
+        if len(beyond):
             some, at, owner = _of_cells(beyond, tasks, cell)
             sums = kernel.run(some, contributions.reals, "D").sums
             error = 2.0**-103 * (kernel.roundings(some) + len(at))
             _put(cells, owner, sums, error, {k: k for k in range(len(contributions.wanted.sums))})
 
 
-def _of_cells(cells: list[int], tasks: Tasks, cell: Int64s) -> tuple[Tasks, Int64s, Int64s]:
+def _of_cells(cells: Int64s, tasks: Tasks, cell: Int64s) -> tuple[Tasks, Int64s, Int64s]:
     """The tasks of some cells, their places, and which cell each is of."""
     asked = np.zeros(int(cell.max()) + 1, np.bool_)
     asked[cells] = True
@@ -160,11 +170,16 @@ def _distinct(group: Codes, window: Int64s) -> tuple[Int64s, Int64s]:
 class Cells:
     """Sums of a run by (group, window): `keys` (C, 2); `sums` (C, rows of the pass) as float64, infinite beyond; codes
     of `extremes` (C, M). `plain` (C): every row of the pass is a whole number below 2^53, and exact. Of the others,
-    `wide`: the rows modulo 2^128, by cell; `beyond`: what these do not hold, by (cell, sum), within an error."""
+    `wide`: the rows modulo 2^128, (W, rows, 2), `wide_of` (C) being a cell's place there (-1: none). Larger ones are
+    in `leading`, the rows in tier E (C, rows, 2) within `error` (C; 0: not known), where counts alone are asked for and
+    a cell has one task; or in `beyond`, by (cell, sum)."""
 
     def __init__(self, contributions: Contributions, keys: Int64s, sums: Float64s, extremes: Float64s) -> None:
         self.contributions, self.keys, self.sums, self.extremes = contributions, keys, sums, extremes
-        self.wide: dict[int, list[list[int]]] = {}
+        self.wide = np.zeros((0, sums.shape[1], 2), np.uint64)
+        self.wide_of: Int64s = np.full(len(keys), -1)
+        self.leading: Float64s = np.zeros((*sums.shape, 2))
+        self.error: Float64s = np.zeros(len(keys))
         self.beyond: dict[tuple[int, int], Number] = {}
         wanted, row_of = contributions.wanted, contributions.row_of
         self.plain: Bools = np.all(sums[:, list(row_of.values())] < EXACT, axis=1)
@@ -196,9 +211,57 @@ class Cells:
             numbers[int(self.keys[c, 0]), int(self.keys[c, 1])] = (row, values)
         return numbers
 
-    def missing(self, c: int) -> bool:
-        """Whether 128 bits do not hold all of a cell."""
-        return any(self._exact(c, k) is None for k in range(len(self.contributions.wanted.sums)))
+    @property
+    def missing(self) -> Bools:
+        """Where 128 bits do not hold all of a cell."""
+        if not self.contributions.values_of:
+            beyond: Bools = np.any(~(self.sums < WIDE), axis=1)
+            return beyond
+        missing = np.zeros(len(self.keys), np.bool_)
+        for c in np.flatnonzero(~self.plain).tolist():
+            missing[c] = any(self._exact(c, k) is None for k in range(len(self.contributions.wanted.sums)))
+        return missing
+
+    @cached_property
+    def _shown(self) -> tuple[Float64s, Bools, Bools]:
+        """Of each row of each cell that is not plain (C, rows): the logarithm; whether DECIMAL(38,0) holds the count;
+        whether the digits are sure."""
+        exact: Bools = (self.sums < WIDE) & (self.wide_of >= 0)[:, None]
+        known = exact | (self.error > 0.0)[:, None]
+        logarithms, fits, sure = np.zeros(exact.size), np.zeros(exact.size, np.bool_), np.zeros(exact.size, np.bool_)
+        chosen = np.flatnonzero(known & ~self.plain[:, None])
+        results = np.zeros(len(chosen)), np.zeros(len(chosen), np.bool_), np.zeros(len(chosen), np.bool_)
+        words, leading = self._words.reshape(-1, 2)[chosen], self.leading.reshape(-1, 2)[chosen]
+        error = np.repeat(self.error, exact.shape[1])[chosen]
+        show_counts(words, exact.reshape(-1)[chosen], leading, RADIX, error, *results)
+        logarithms[chosen], fits[chosen], sure[chosen] = results
+        return logarithms.reshape(exact.shape), fits.reshape(exact.shape), sure.reshape(exact.shape)
+
+    @property
+    def _words(self) -> UInt64s:
+        """The rows modulo 2^128 by cell (C, rows, 2), 0 where not known."""
+        words = np.zeros((*self.sums.shape, 2), np.uint64)
+        words[self.wide_of >= 0] = self.wide[self.wide_of[self.wide_of >= 0]]
+        return words
+
+    @property
+    def counted(self) -> Bools:
+        """Cells that are not plain, and whose numbers are counts that `counts` tells."""
+        if self.contributions.values_of:
+            return np.zeros(len(self.keys), np.bool_)
+        sure: Bools = np.all(self._shown[2], axis=1)
+        return sure & ~self.plain
+
+    def counts(self, chosen: Bools) -> tuple[Int64s, dict[int, tuple[UInt64s, Bools, Float64s]], list[pa.Array]]:
+        """Of some `counted` cells: windows; by sum, words, which of them DECIMAL(38,0) holds, and logarithms; extreme
+        values."""
+        (logarithms, fits, _), words = self._shown, self._words
+        counts = {
+            k: (np.where(fits[chosen, row, None], words[chosen, row], 0), fits[chosen, row], logarithms[chosen, row])
+            for k, row in self.contributions.row_of.items()
+        }
+        shown = [self.contributions.extreme_values(m, self.extremes[chosen, m]) for m in range(self.extremes.shape[1])]
+        return self.keys[chosen, 1], counts, shown
 
     def sure(self, c: int) -> bool:
         """Whether all digits that are shown of a cell's counts are known."""
@@ -209,7 +272,17 @@ class Cells:
         )
 
     def _number(self, c: int, k: int) -> Number:
-        return self._exact(c, k) or self.beyond[c, k]
+        exact = self._exact(c, k)
+        if exact is not None:
+            return exact
+        if (c, k) in self.beyond:
+            return self.beyond[c, k]
+        return _scaled(self.leading[c, self.contributions.row_of[k]].tolist(), float(self.error[c]))
+
+    @cached_property
+    def _wide_rows(self) -> list[list[list[int]]]:
+        rows: list[list[list[int]]] = self.wide.tolist()
+        return rows
 
     def _exact(self, c: int, k: int) -> Number | None:
         """A sum, where 128 bits are known to hold it: that follows from its size, not from how it was computed."""
@@ -219,9 +292,9 @@ class Cells:
             size = self.sums[c, contributions.row_of[k]]
             if self.plain[c]:
                 return Number(int(size))
-            if c not in self.wide or not size < WIDE:
+            if self.wide_of[c] < 0 or not size < WIDE:
                 return None
-            low, high = self.wide[c][contributions.row_of[k]]
+            low, high = self._wide_rows[self.wide_of[c]][contributions.row_of[k]]
             return Number((high << 64) | low)
         _, variable, attribute = contributions.wanted.sums[k]
         present = self._exact(c, contributions.wanted.index("present", variable, attribute))
@@ -232,7 +305,7 @@ class Cells:
             if self.plain[c]:
                 number = int(self.sums[c, row])
             else:
-                low, high = self.wide[c][row]
+                low, high = self._wide_rows[self.wide_of[c]][row]
                 number = ((high << 64) | low) - ((1 << 128) if high >> 63 else 0)
             whole += number << place
         return Number(whole, values.bit)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from trendlake.cep_core.events.array_types import AnyArray, Float64s, Int64s, UInt64s
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
 from trendlake.cep_core.trends.compile.dfa import Automaton
 from trendlake.cep_core.trends.kernels import columns as c
 from trendlake.cep_core.trends.kernels import counting as counting_kernel
@@ -22,8 +23,8 @@ from trendlake.cep_core.trends.run.sorted_rows import Slice
 from trendlake.cep_core.trends.run.window_tasks import WIDTH as WORDS
 from trendlake.cep_core.trends.run.window_tasks import Sums, doubles, number_rows, pairs
 
-LEVELS = 7
-"""32^7 ranks are more than memory holds."""
+LEVELS = 8
+"""16^8 ranks are more than memory holds."""
 
 ALIGNMENT = 8
 """Nodes in a cache line: large segments begin with one."""
@@ -35,9 +36,11 @@ SLIDING_BYTES = 1 << 29
 """Vectors of all open windows larger than this are no faster than windows one by one."""
 
 
-def applies(automaton: Automaton, layout: Layout) -> bool:
-    """Any match is selected, and every transition finds its predecessors in a store."""
-    return not (layout.tried or layout.halves or any(t.gap.fails for t in automaton.transitions))
+def applies(automaton: Automaton, layout: Layout, layers: Layers) -> bool:
+    """Any match is selected, and every transition finds its predecessors in a store that is no range."""
+    return not (
+        layout.tried or layout.halves or len(layers.ranges.floor) or any(t.gap.fails for t in automaton.transitions)
+    )
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,10 @@ def trees(layers: Layers) -> Trees:
     segments = len(layers.fenwick.size)
     top = layers.fenwick.size.astype(np.int64)
     height = np.ones(segments, np.int64)
-    roots, width = np.zeros((segments, LEVELS), np.int64), np.zeros((segments, LEVELS), np.int64)
+    levels = max(1, -(-int(top.max(initial=0)).bit_length() // SHIFT))
+    roots, width = np.zeros((segments, levels), np.int64), np.zeros((segments, levels), np.int64)
     size = np.zeros(segments, np.int64)
-    for level in range(LEVELS):
+    for level in range(levels):
         above, filled = top >= WIDTH, height == level + 1
         roots[:, level] = size
         width[filled, level] = np.where(above, WIDTH, top + 1)[filled]
@@ -137,15 +141,8 @@ class Direct:
             self._count(tasks, tier == "E" and self.linear(widest, weights), planes, results)
         else:
             self._sum(tasks, widest, weights, tier, planes, results)
-        out, extremes, hit, large = results.sums, results.extremes, results.hit, results.large
-        if not large.any():
-            return Sums(out, extremes, hit)
         del planes
-        again = self.run(tasks.subset(large), widest, weights, "E", emit)
-        scaled = np.stack([out, np.zeros_like(out)], axis=-1)
-        scaled[large], out[large] = pairs(again.sums), doubles(again.sums)
-        extremes[large], hit[large] = again.extremes, again.hit
-        return Sums(out, extremes, hit, scaled)
+        return completed(results, lambda large: self.run(tasks.subset(large), widest, weights, "E", emit))
 
     def _two_stacks(self, tasks: Tasks, weights: Weights, results: Results) -> None:
         numbers, extrema, wide = len(weights.variable), len(weights.extreme), self.count + 1
@@ -292,6 +289,18 @@ def results_of(tier: str, count: int, weights: Weights, emit: Float64s | None) -
         large=np.zeros(count, np.bool_),
         emit=np.zeros(0) if emit is None else emit,
     )
+
+
+def completed(results: Results, again: Callable[[Bools], Sums]) -> Sums:
+    """The sums of a pass; where tier F gave a task up, those that `again` gives in tier E or D."""
+    out, extremes, hit, large = results.sums, results.extremes, results.hit, results.large
+    if not large.any():
+        return Sums(out, extremes, hit)
+    more = again(large)
+    scaled = np.stack([out, np.zeros_like(out)], axis=-1)
+    scaled[large], out[large] = pairs(more.sums), doubles(more.sums)
+    extremes[large], hit[large] = more.extremes, more.hit
+    return Sums(out, extremes, hit, scaled)
 
 
 def _lanes(tier: str, rows: int, width: int) -> AnyArray:

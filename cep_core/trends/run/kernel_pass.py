@@ -12,7 +12,7 @@ from trendlake.cep_core.trends.kernels import general as kernel
 from trendlake.cep_core.trends.kernels.arguments import Guards, Halves, Links, Predecessors, Tasks, Weights, Work
 from trendlake.cep_core.trends.kernels.divide_and_conquer import BLOCK
 from trendlake.cep_core.trends.kernels.row_order import longest_tie
-from trendlake.cep_core.trends.run.fast_path import LEVELS, Direct, applies, results_of
+from trendlake.cep_core.trends.run.fast_path import LEVELS, Direct, applies, completed, results_of
 from trendlake.cep_core.trends.run.kernel_tables import layout, store_table
 from trendlake.cep_core.trends.run.ranks import Guarded, make_divides, make_layers
 from trendlake.cep_core.trends.run.sorted_rows import Slice, check_alarm, make_predicates, partition_ends
@@ -44,7 +44,7 @@ class Pass:
         self.widest = int(longest_tie(slice_.time, slice_.partition))
         self.store_of, self.store_t, self.nodes = store_table(self.layout, self.layers.nodes)
         self.direct: Direct | None = None
-        if not selects and applies(automaton, self.layout):
+        if not selects and applies(automaton, self.layout, self.layers):
             self.direct = Direct(slice_, automaton, self.layout, self.layers, guards)
 
     def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Float64s | None = None) -> Sums:
@@ -66,11 +66,15 @@ class Pass:
         events = longest if self.layout.keep else self.widest
         numbers, extrema = len(weights.variable), len(weights.extreme)
         width = 8 * (WIDTH[tier] * numbers + extrema)
-        parts, branch = len(self.layout.halves), int(self.divides.size.max(initial=0))
+        parts, divides = len(self.layout.halves), len(self.layout.divides)
+        halved = longest if parts else 0
         waiting = longest * parts
         links = self.layout.slots
         self._fits(
-            tasks, (events * states + self.nodes + waiting + branch) * width + longest * states * 8 * (1 + links)
+            tasks,
+            (events * states + self.nodes + waiting + halved) * width
+            + longest * states * 8 * (1 + links)
+            + halved * 8 * (2 + 4 * divides),
         )
         rows = events * states + 1
         keep_events = longest if self.layout.keep else 0
@@ -79,10 +83,13 @@ class Pass:
             pending=number_rows(tier, waiting, numbers),
             pending_ext=np.zeros((waiting, extrema)),
             waiting=np.zeros(waiting, np.bool_),
-            branch=number_rows(tier, branch, numbers),
-            branch_ext=np.zeros((branch, extrema)),
-            branch_stamp=np.zeros(branch, np.int64),
+            branch=number_rows(tier, halved, numbers),
+            branch_ext=np.zeros((halved, extrema)),
+            branch_stamp=np.zeros(halved, np.int64),
             edges=np.zeros(longest + 2 if parts else 0, np.int64),
+            words=np.zeros((divides, 4, halved), np.int64),
+            place=np.zeros(halved, np.int64),
+            spare=np.zeros(halved, np.int64),
         )
         work = Work(
             values=number_rows(tier, rows, numbers),
@@ -102,7 +109,15 @@ class Pass:
             self.slice.in_kernels,
             self.layout.nfa._replace(store_of=self.store_of, store=self.store_t),
             Guards(self.layout.guards, self.bounds, self.after),
-            Predecessors(self.layers.ranks, self.layers.fenwick, halves, self.divides, self.predicates, link_tables),
+            Predecessors(
+                self.layers.ranks,
+                self.layers.ranges,
+                self.layers.fenwick,
+                halves,
+                self.divides,
+                self.predicates,
+                link_tables,
+            ),
             weights,
             work,
             self.linking,
@@ -110,7 +125,7 @@ class Pass:
             results,
         )
         check_alarm(self.predicates)
-        return Sums(results.sums, results.extremes, results.hit)
+        return completed(results, lambda large: self.run(tasks.subset(large), weights, "D"))
 
     def in_lanes(self, tasks: Tasks, weights: Weights, masks: UInt64s, lanes: int) -> Float64s | None:
         """See `Direct.in_lanes`; None where another kernel is needed. Raises WindowTooLargeError as `run` does."""
@@ -130,20 +145,23 @@ class Pass:
         """For each task, how many additions at most have rounded what went into its count of trends (float64, T).
 
         A sum that contains a partial trend is added to at most once an event where it is stored; and where a row reads
-        it, once for each transition and level of a tree, or pair that is tried: of linked events each is read at one
-        time only, and divide and conquer tries the pairs of a block and builds a tree for each halving."""
+        it, once for each transition and level of a tree (twice in a range), or pair that is tried: of linked events
+        each is read at one time only, and divide and conquer tries the pairs of a block and builds a tree for each
+        halving."""
         n = (tasks.hi - tasks.lo).astype(np.float64)
         states, nfa = len(self.layout.nfa.variable), self.layout.nfa
         into = int(np.diff(nfa.into_of).max(initial=1))
         levels = max(LEVELS, int(self.nodes).bit_length())
-        reads: Float64s = np.full(len(n), 2.0 + levels)
+        ways = 2.0 if len(self.layers.ranges.floor) else 1.0
+        reads: Float64s = np.full(len(n), 2.0 + ways * levels)
         if self.linking != kernel.ANY:
             reads += states * self.layout.slots
         elif ((nfa.into[:, c.STORE] < 0) & (nfa.into[:, c.HALF] < 0)).any():
             reads += n
         elif len(self.layout.halves):
-            halvings = 1.0 + np.ceil(np.log2(n / BLOCK + 2))
-            reads += BLOCK + self.widest + halvings * int(self.divides.size.max(initial=0)).bit_length()
+            halvings = np.ceil(np.log2(n / BLOCK + 2))
+            first = np.log2(BLOCK + self.widest) + 1.0  # levels of the smallest tree; the next one has one more
+            reads += BLOCK + self.widest + halvings * ((halvings - 1.0) / 2.0 + first)
         size: Float64s = (n + 1) * (4 + 2 * states + into * reads) + 8 * (states + 1) ** 2
         return size
 

@@ -15,17 +15,20 @@ import pyarrow as pa
 from trendlake.cep_core.events.array_types import Bools, Codes, Int32s, Int64s, Positions
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.codes import dense_ranks, ordered_codes
-from trendlake.cep_core.trends.compile.predecessors import Layer
-from trendlake.cep_core.trends.kernels.arguments import Divides, Fenwick, Ranks
+from trendlake.cep_core.events.order import order_of
+from trendlake.cep_core.expressions.columnar import FLIPPED
+from trendlake.cep_core.trends.compile.predecessors import Layer, Method
+from trendlake.cep_core.trends.kernels.arguments import Divides, Fenwick, Ranges, Ranks
 from trendlake.cep_core.trends.kernels.ranks import count_below, rank_in_segments
 from trendlake.cep_core.trends.run.sorted_rows import Slice
 
 
 @dataclass(frozen=True)
 class Layers:
-    """Layers with at most one inequality, as kernels read them. By layer: nodes and segments, which stand together."""
+    """Layers of stores, as kernels read them. By layer: nodes and segments, which stand together."""
 
     ranks: Ranks
+    ranges: Ranges
     fenwick: Fenwick
     nodes: tuple[int, ...]
     segments: tuple[int, ...]
@@ -59,32 +62,42 @@ def make_layers(slice_: Slice, layers: tuple[Layer, ...], guards: Guarded) -> La
     rank, limit = np.zeros((count, n), np.int32), np.zeros((count, n), np.int32)
     seg_v, seg_w = np.full((count, n), -1, np.int32), np.full((count, n), -1, np.int32)
     bases, sizes, nodes, segments = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [], []
+    plan = slice_.events.plan
+    several = np.array([plan.method(layer) is Method.RANGE for layer in layers], np.bool_)
+    common = [plan.pair(layer.earlier, layer.later).common for layer in layers]
+    ranges = Ranges(
+        np.where(several, np.cumsum(several) - 1, -1),
+        np.array([side == "later" for side in common], np.bool_),
+        np.zeros((int(several.sum()), n), np.int32),
+    )
     offset = 0
     for number, layer in enumerate(layers):
         coded = _coded(slice_, layer, guards)
-        base, size = _rank_by_segment(coded, rank[number], limit[number])
+        if several[number]:
+            floor = ranges.floor[ranges.row[number]]
+            base, size = _range_by_segment(coded, common[number] == "later", rank[number], floor, limit[number])
+        else:
+            base, size = _rank_by_segment(coded, rank[number], limit[number])
         coded.mark(seg_v[number], seg_w[number], offset)
         offset += len(base)
         bases.append(base)
         sizes.append(size)
-        nodes.append(int(size.sum()))
+        nodes.append(int(size.sum()) * (2 if several[number] else 1))
         segments.append(len(base))
     fenwick = Fenwick(np.concatenate(bases), np.concatenate(sizes))
-    return Layers(Ranks(rank, limit, seg_v, seg_w), fenwick, tuple(nodes), tuple(segments))
+    return Layers(Ranks(rank, limit, seg_v, seg_w), ranges, fenwick, tuple(nodes), tuple(segments))
 
 
 def make_divides(slice_: Slice, layers: tuple[Layer, ...], guards: Guarded) -> Divides:
     n, count = slice_.length, len(layers)
     rank, limit = np.zeros((2, count, n), np.int32), np.zeros((2, count, n), np.int32)
     seg_v, seg_w = np.full((count, n), -1, np.int32), np.full((count, n), -1, np.int32)
-    size = np.zeros(count, np.int64)
     for number, layer in enumerate(layers):
         coded = _coded(slice_, layer, guards)
         for i, comparison in enumerate(coded.inequalities):
             rank[i, number, coded.v], limit[i, number, coded.w] = comparison.ordered()
-            size[number] = comparison.size
         coded.mark(seg_v[number], seg_w[number], 0)
-    return Divides(rank, limit, seg_v, seg_w, size)
+    return Divides(rank, limit, seg_v, seg_w)
 
 
 @dataclass(frozen=True)
@@ -191,7 +204,7 @@ def _rank_by_segment(coded: _Coded, rank: Int32s, limit: Int32s) -> tuple[Int64s
     places_v = _places(coded.v, len(coded.segment_v), coded.valid_v)
     keys = _chosen(coded.segment_v, coded.valid_v).astype(np.int64) * values
     keys += _chosen(value_v, coded.valid_v) if coded.inequalities else value_v
-    order = np.argsort(keys)
+    order = order_of(keys)
     rank_in_segments(keys, order, values, places_v, rank, base, size)
     if coded.symmetric and coded.inequalities:
         inclusive = coded.inequalities[0].op in ("<=", ">=")
@@ -201,5 +214,57 @@ def _rank_by_segment(coded: _Coded, rank: Int32s, limit: Int32s) -> tuple[Int64s
     places_w = _places(coded.w, len(coded.segment_w), coded.valid_w)
     segment = _chosen(coded.segment_w, coded.valid_w).astype(np.int64)
     below = _chosen(value_w, coded.valid_w) if coded.inequalities else np.broadcast_to(value_w, len(segment))
-    count_below(keys, order, values, segment, below, np.argsort(segment * (values + 1) + below), places_w, limit)
+    count_below(keys, order, values, segment, below, order_of(segment * (values + 1) + below), places_w, limit)
     return base, size
+
+
+def _below(steps: Int64s, wanted: Int64s, size: int) -> Int64s:
+    """How many of `steps`, ascending and from 0 to `size` - 1, are below each of `wanted`, up to `size`."""
+    if size > 8 * len(wanted):
+        return np.searchsorted(steps, wanted)
+    counts = np.zeros(size + 1, np.int64)
+    np.cumsum(np.bincount(steps, minlength=size), out=counts[1:])
+    return counts[wanted]
+
+
+def _range_by_segment(
+    coded: _Coded, of_earlier: bool, rank: Int32s, floor: Int32s, limit: Int32s
+) -> tuple[Int64s, Int64s]:
+    """Fill `rank` with places among the values of the expression that all inequalities share, by segment from 0, and
+    `floor` and `limit` with the range of ranks for which the inequalities hold; give each segment's first node (2 for
+    each rank) and how many ranks it has. `of_earlier`: the ranges are those of the V-events.
+
+    Each inequality has codes of its own, as its other side has other types and values. All of them rise with the shared
+    expression, and so does their sum: it is the same exactly where each of them is."""
+    sides = (
+        (coded.v, coded.segment_v, coded.valid_v, [(one.op, one.v, one.w) for one in coded.inequalities]),
+        (coded.w, coded.segment_w, coded.valid_w, [(FLIPPED[one.op], one.w, one.v) for one in coded.inequalities]),
+    )
+    points, spans = sides if not of_earlier else sides[::-1]
+    positions, segment, valid, compared = points
+    places, segment = _places(positions, len(segment), valid), _chosen(segment, valid).astype(np.int64)
+    codes = [_chosen(code, valid) for _, code, _ in compared]
+    shared = np.sum(codes, axis=0, dtype=np.int64)
+    values = sum(one.size for one in coded.inequalities)
+    base, size = np.zeros(coded.segments, np.int64), np.zeros(coded.segments, np.int64)
+    keys = segment * values + shared
+    order = order_of(keys)
+    rank_in_segments(keys, order, values, places, rank, base, size)
+    first = np.ones(len(order), np.bool_)
+    first[1:] = keys[order[1:]] != keys[order[:-1]]
+    distinct = order[first]
+
+    asked, asked_segment, asked_valid, _ = spans
+    asked_places = _places(asked, len(asked_segment), asked_valid)
+    inside = _chosen(asked_segment, asked_valid).astype(np.int64)
+    low, high = np.zeros(len(inside), np.int64), size[inside]
+    for (op, _, bound), code, one in zip(compared, codes, coded.inequalities, strict=True):
+        steps = segment[distinct] * (one.size + 1) + code[distinct]
+        wanted = inside * (one.size + 1) + _chosen(bound, asked_valid) + (1 if op in ("<=", ">") else 0)
+        below = _below(steps, wanted, coded.segments * (one.size + 1)) - base[inside]
+        if op in ("<", "<="):
+            high = np.minimum(high, below)
+        else:
+            low = np.maximum(low, below)
+    floor[asked_places], limit[asked_places] = low, high
+    return 2 * base, size

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s
-from trendlake.cep_core.events.arrays import arrow, decimals
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s, UInt64s
+from trendlake.cep_core.events.arrays import arrow, decimals, decimals_of_words
 from trendlake.cep_core.events.schema import COUNT_TYPE
 from trendlake.cep_core.trends.compile.plan import Plan
 from trendlake.cep_core.trends.kernels.rounding import log10
@@ -60,12 +60,41 @@ def plain_table(
     """A table of `plan.result_schema` of R cells whose numbers float64 holds: group columns and extreme values as Arrow
     arrays; window indices (R); counts (R), and sums of values as mantissas and exponents (R), by their place in
     `aggregates.carried`."""
+    shown = {k: [arrow(count.astype(np.int64)), _log10(*_parted(count))] for k, count in counts.items()}
+    return _columns_table(plan, groups, windows, shown, counts, sums, extremes)
+
+
+def counts_table(
+    plan: Plan,
+    groups: list[pa.Array],
+    windows: Int64s,
+    counts: dict[int, tuple[UInt64s, Bools, Float64s]],
+    extremes: list[pa.Array],
+) -> pa.Table:
+    """The same of cells with larger counts, and no sums of values. A count: two words (R, 2) where DECIMAL(38,0) holds
+    it (R), and logarithms (R), 0 of zero."""
+    shown = {
+        k: [decimals_of_words(words, ~fits, COUNT_TYPE), arrow(logarithms, fits & ~words.any(axis=1))]
+        for k, (words, fits, logarithms) in counts.items()
+    }
+    return _columns_table(plan, groups, windows, shown, {}, {}, extremes)
+
+
+def _columns_table(
+    plan: Plan,
+    groups: list[pa.Array],
+    windows: Int64s,
+    shown: dict[int, list[pa.Array]],
+    counts: dict[int, Float64s],
+    sums: dict[int, tuple[Float64s, Int64s]],
+    extremes: list[pa.Array],
+) -> pa.Table:
+    """`shown`: each count and its logarithm."""
     wanted = carried(plan.measures)
     columns = [*groups, *_moments(plan, windows)]
     for m in plan.measures:
         if m.function == "count":
-            count = counts[wanted.index("trend" if m.variable is None else "events", m.variable, None)]
-            columns += [arrow(count.astype(np.int64)), _log10(*_parted(count))]
+            columns += shown[wanted.index("trend" if m.variable is None else "events", m.variable, None)]
         elif m.function in ("min", "max"):
             columns.append(extremes[wanted.extremes.index((m.function, str(m.variable), str(m.attribute)))])
         else:

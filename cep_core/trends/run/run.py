@@ -29,7 +29,7 @@ from trendlake.cep_core.trends.run.aggregates import Carried, carried
 from trendlake.cep_core.trends.run.events import Events
 from trendlake.cep_core.trends.run.exact_arithmetic import Number
 from trendlake.cep_core.trends.run.exact_sums import Cells, Numbers, RunSums
-from trendlake.cep_core.trends.run.results import Row, plain_table, result_table
+from trendlake.cep_core.trends.run.results import Row, counts_table, plain_table, result_table
 from trendlake.cep_core.trends.run.scoped_equivalence import runs
 
 
@@ -69,7 +69,8 @@ def run_lanes(form: Plan, columns: Columns, masks: UInt64s, lanes: int, windows:
 
 
 class _Answer:
-    """The answer of a plan to events: cells of one run as columns where float64 is exact, the rest row by row."""
+    """The answer of a plan to events: cells of one run as columns where float64 is exact or only
+    counts are asked for, the rest row by row."""
 
     def __init__(self, plan: Plan, events: Events, windows: range | None) -> None:
         self.plan, self.events, self.windows = plan, events, windows
@@ -82,10 +83,19 @@ class _Answer:
         cells_of = [self._cells(automaton, alone) for automaton in plan.automata]
         if len(cells_of) == 1 and len(cells_of[0]) == 1 and not plan.empty_windows:
             (cells,) = cells_of[0]
-            table = plain_table(plan, self._group_columns(cells.keys[cells.plain, 0]), *cells.columns(cells.plain))
-            if cells.plain.all():
-                return table
-            return pa.concat_tables([table, self._rows(cells.numbers(np.flatnonzero(~cells.plain)))])
+            tables = []
+            if cells.plain.any():
+                groups = self._group_columns(cells.keys[cells.plain, 0])
+                tables.append(plain_table(plan, groups, *cells.columns(cells.plain)))
+            if not cells.plain.all():
+                counted = cells.counted
+                if counted.any():
+                    groups = self._group_columns(cells.keys[counted, 0])
+                    tables.append(counts_table(plan, groups, *cells.counts(counted)))
+                rest = np.flatnonzero(~(cells.plain | counted))
+                if len(rest):
+                    tables.append(self._rows(cells.numbers(rest)))
+            return pa.concat_tables(tables)
         totals = [self._total(runs) for runs in cells_of]
         rows = totals[0] if len(totals) == 1 else _pairs_of_trends(*totals)
         if plan.empty_windows:

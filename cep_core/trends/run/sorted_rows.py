@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +11,14 @@ from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.events.array_types import Int32s, Int64s, Positions, UInt64s
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.codes import ordered_codes
+from trendlake.cep_core.events.order import order_of
 from trendlake.cep_core.expressions.columnar import evaluate
 from trendlake.cep_core.expressions.operands import Words
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.trends.compile.pair_programs import PairPrograms
 from trendlake.cep_core.trends.kernels import pair_predicates as k
 from trendlake.cep_core.trends.kernels.arguments import Events as KernelEvents
+from trendlake.cep_core.trends.kernels.arguments import Tasks
 from trendlake.cep_core.trends.kernels.pair_predicates import Predicates
 from trendlake.cep_core.trends.kernels.row_order import by_partition, falls, in_order, mark_partition_ends
 from trendlake.cep_core.trends.run.events import Events
@@ -37,6 +39,11 @@ class Slice:
     @property
     def length(self) -> int:
         return len(self.rows)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions have an event."""
+        return 1 + int(np.count_nonzero(self.partition[1:] != self.partition[:-1])) if self.length else 0
 
     @property
     def in_kernels(self) -> KernelEvents:
@@ -73,6 +80,17 @@ def make_slice(events: Events, variables: tuple[str, ...], partition: Int32s) ->
         "slice", key, lambda: (matches, partition, _sorted_rows(matches & bits, partition, events.time))
     )
     return Slice(events, *arrays)
+
+
+def by_window(slice_: Slice, tasks: Tasks) -> Slice:
+    """The slice with a partition for each of `tasks`: the windows of its partitions, in order and without overlap.
+
+    Events of two tasks are never in one trend. So a task asks for ranks, totals and trees of its own events only: trees
+    are as small as windows, and are not emptied between them. Events of no task get the task before, which does not
+    read them."""
+    counts = np.diff(tasks.lo, append=slice_.length)
+    counts[0] += tasks.lo[0]
+    return replace(slice_, partition=np.repeat(np.arange(len(counts), dtype=np.int32), counts))
 
 
 def _sorted_rows(
@@ -166,4 +184,4 @@ def _by_time(time: Int64s) -> Int64s:
     descents = falls(time)
     if not descents:
         return np.arange(len(time))
-    return np.argsort(time, kind="stable" if descents * RUN < len(time) else None)
+    return np.argsort(time, kind="stable") if descents * RUN < len(time) else order_of(time)

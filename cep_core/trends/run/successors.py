@@ -38,7 +38,7 @@ def make_links(slice_: Slice, layout: Layout, predicates: Predicates) -> Int64s:
         ranges = (comparisons, comparisons + len(pair.splits), programs, programs + len(pair.mixed))
         comparisons, programs = ranges[1], ranges[3]
         owners = [number for number, (earlier, names) in enumerate(layout.links) if earlier == v and w in names]
-        if pair.method in (Method.SCAN, Method.DIVIDE):
+        if pair.method in (Method.SCAN, Method.RANGE, Method.DIVIDE):
             pairs += [(plan.variables.index(v), plan.variables.index(w), number) for number in owners]
             conditions += [ranges] * len(owners)
             continue

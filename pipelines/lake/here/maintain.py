@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError
-from pyarrow.parquet import read_metadata
 
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.log import logged_versions, newest_view
 from trendlake.pipelines.lake.here.read import TableHere, table_here
-from trendlake.pipelines.lake.here.write import HOOKS, compacting_alone, refuse_full_disk, rows_of_group, writer
+from trendlake.pipelines.lake.here.write import HOOKS, put_together
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import refuse, refuse_more
 from trendlake.pipelines.lake.warehouse import KEPT, OvertakenError, with_retries
@@ -29,7 +29,7 @@ WHOLE_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.parquet")
 
 @dataclass(frozen=True)
 class Kept:
-    """The work done on a table: files rewritten into fewer, bytes before and after."""
+    """A table before and after the work on it."""
 
     table: str
     files_before: int
@@ -41,15 +41,15 @@ class Kept:
 def maintain_here(lake: Lake, name: str, path: str) -> Kept:
     """Maintains the table called `name`. Raises NotHereError where that is left to Spark, which may do it once more
     from the beginning; BusyTableError, and as `refuse_full_disk`."""
-    folder = _writable(lake, path).folder
+    before = _writable(lake, path)
+    folder = before.folder
     with_retries(lambda: _changed(folder, _keep), f"keeping {name}")
-    removed, added, grown = with_retries(lambda: _compacted(lake, path), f"optimizing {name}")
+    with_retries(lambda: compact(lake, path), f"optimizing {name}")
     for file in with_retries(lambda: _changed(folder, _vacuum), f"vacuuming {name}"):
         (folder / file).with_name(f".{Path(file).name}.crc").unlink(missing_ok=True)  # Hadoop's checksum
     _clean_log(folder)
-    table = table_here(lake, path)
-    files, size = len(table.files), sum(table.sizes.values())
-    return Kept(name, files + removed - added, files, size - grown, size)
+    after = table_here(lake, path)
+    return Kept(name, len(before.files), len(after.files), sum(before.sizes.values()), sum(after.sizes.values()))
 
 
 def _writable(lake: Lake, path: str) -> TableHere:
@@ -74,38 +74,31 @@ def _keep(view: DeltaTable) -> None:
         view.alter.set_table_properties(KEPT, commit_properties=once, post_commithook_properties=HOOKS)
 
 
-def _compacted(lake: Lake, path: str) -> tuple[int, int, int]:
-    """Puts the small files together, in their order. Returns how many files were removed and added, and by how many
-    bytes the table has grown."""
-    folder = _writable(lake, path).folder
-    with compacting_alone(folder, wait=True) as alone:
-        refuse({"a file system without locks": not alone})
+def compact(lake: Lake, path: str) -> None:
+    """Puts the small files of the table at `path` together, in their order, to files of `TARGET_BYTES`: the rows stay
+    what they are, and so do older versions. Raises as `write.put_together`; OvertakenError where another writer comes
+    first."""
+    for files in _groups(_writable(lake, path)):
         table = _writable(lake, path)
-        small = [name for name, size in table.sizes.items() if size < TARGET_BYTES]
-        size = sum(table.sizes[name] for name in small)
-        if len(small) < 2:
-            return 0, 0, 0
-        refuse_more(size, limits.COMPACTED_BYTES, "bytes of files to be put together")
-        refuse_full_disk(folder, size)
-        how = writer(table.none().schema, _rows_a_group(table, small))
-
-        def compact(view: DeltaTable) -> Mapping[str, Any]:
-            optimizer = view.optimize
-            return optimizer.compact(target_size=TARGET_BYTES, writer_properties=how, post_commithook_properties=HOOKS)
-
-        metrics = _changed(folder, compact)
-    grown = _total_size(metrics["filesAdded"]) - _total_size(metrics["filesRemoved"])
-    return metrics["numFilesRemoved"], metrics["numFilesAdded"], grown
+        if not set(files) <= set(table.files):
+            raise OvertakenError
+        note = json.dumps({"compaction": uuid.uuid4().hex})  # no stage: it is no publication
+        put_together(table, files, table.part(files).batches(table.schema.names), note)
 
 
-def _rows_a_group(table: TableHere, files: list[str]) -> int:
-    about = [read_metadata(table.folder / name) for name in files]
-    groups = (item.row_group(at) for item in about for at in range(item.num_row_groups))
-    return rows_of_group(sum(item.num_rows for item in about), sum(group.total_byte_size for group in groups))
-
-
-def _total_size(metrics: str) -> int:
-    return int(json.loads(metrics)["totalSize"])
+def _groups(table: TableHere) -> list[list[str]]:
+    """Files that become one each: neighbours among the small ones, two or more."""
+    sizes, groups, room = table.sizes, list[list[str]](), 0
+    for name in (name for name, size in sizes.items() if size < TARGET_BYTES):
+        if sizes[name] > room:
+            groups.append([])
+            room = TARGET_BYTES
+        groups[-1].append(name)
+        room -= sizes[name]
+    several = [group for group in groups if len(group) > 1]
+    size = sum(sizes[name] for group in several for name in group)
+    refuse_more(size, limits.COMPACTED_BYTES, "bytes of files to be put together")
+    return several
 
 
 def _vacuum(view: DeltaTable) -> list[str]:

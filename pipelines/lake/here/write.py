@@ -8,13 +8,11 @@ the number of a transaction (Delta's protocol, "Transaction Identifiers").
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -34,6 +32,7 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
+from pyarrow.parquet import ParquetWriter, read_metadata
 
 from trendlake.cep_core.events.arrays import repeated
 from trendlake.cep_core.events.codes import group_codes
@@ -44,7 +43,7 @@ from trendlake.pipelines.lake.commit import EPOCH, Commit
 from trendlake.pipelines.lake.here.log import commit_actions, commit_in_log, commit_info, folder_on_disk, newest_view
 from trendlake.pipelines.lake.here.read import TableHere
 from trendlake.pipelines.lake.lake import Lake
-from trendlake.pipelines.lake.road import refuse, refuse_more, tried
+from trendlake.pipelines.lake.road import refuse, refuse_more
 from trendlake.pipelines.lake.warehouse import OvertakenError
 from trendlake.pipelines.storage_errors import storage_error
 
@@ -55,6 +54,8 @@ GROUP_BYTES, ROWS_A_GROUP = 8 << 20, 1 << 20
 reads whole groups."""
 HOOKS = PostCommitHookProperties(cleanup_expired_logs=False)
 """Old entries of the log are left to `maintain`, and to Delta's own commits."""
+TEXT_BOUND = 32
+"""Characters of a text that the log has as a bound: Delta's own writers cut off longer ones."""
 DOING = "doing"
 """The column of a MERGE's source whose letter says what becomes of a row."""
 GONE, CHANGED, NEW = "g", "c", "n"
@@ -151,27 +152,31 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
     return commit
 
 
-def put_together(table: TableHere, files: Sequence[str], rows: pa.Table, note: str, line: Line) -> Commit:
-    """One file with `rows` in place of the `files` that hold them: no row changes. Raises as `change`, and
-    NotHereError while another process compacts the table."""
+def put_together(
+    table: TableHere, files: Sequence[str], rows: Iterable[pa.RecordBatch], note: str, line: Line | None = None
+) -> Commit:
+    """One file with `rows`, of all columns, in place of the `files` that hold them: no row changes. The rows are not
+    held in memory together. Raises as `change`.
+
+    delta-rs's own compaction commits although another one has replaced the same files meanwhile, and then the table has
+    each of their rows twice: its check for conflicts skips files that were removed without a change of data, and
+    it tries again whatever `max_commit_retries` says."""
     refuse({"a table that asks more of who writes it": not table.writable})
-    refuse_full_disk(table.folder, rows.nbytes)
+    refuse_full_disk(table.folder, sum(table.sizes[name] for name in files))
     now = _milliseconds()
     gone = [RemoveAction(name, False, now, table.sizes[name], {}) for name in files]
-    with compacting_alone(table.folder, wait=False) as alone:
-        refuse({"another process compacts the table": alone is False})
-        added = _file_of(table.folder, rows, now)
+    added = _file_of(table, rows, _rows_a_group_of([table.folder / name for name in files]), now)
 
-        def write(view: DeltaTable, about: CommitProperties) -> None:
-            view.create_write_transaction(
-                [*gone, added],
-                mode="append",
-                schema=view.schema(),
-                commit_properties=about,
-                post_commithook_properties=HOOKS,
-            )
+    def write(view: DeltaTable, about: CommitProperties) -> None:
+        view.create_write_transaction(
+            [*gone, added],
+            mode="append",
+            schema=view.schema(),
+            commit_properties=about,
+            post_commithook_properties=HOOKS,
+        )
 
-        return _commit(table, note, line, write)
+    return _commit(table, note, line, write)
 
 
 def append_any(lake: Lake, path: str, rows: pa.Table) -> int:
@@ -183,22 +188,6 @@ def append_any(lake: Lake, path: str, rows: pa.Table) -> int:
     with newest_view(folder) as table:
         write_deltalake(table, rows, mode="append", schema_mode="merge", post_commithook_properties=HOOKS)
         return int(table.version())
-
-
-def compact(lake: Lake, path: str) -> None:
-    """Makes one file of the small ones of the table at `path`: the rows stay what they are, and so do older versions.
-    Where that cannot be done in this process, or another one is at it, they stay."""
-
-    def here() -> None:
-        folder = folder_on_disk(lake, path)
-        with compacting_alone(folder, wait=False) as alone:
-            if alone:
-                table = DeltaTable(folder)
-                table.optimize.compact(
-                    writer_properties=writer(pa.schema(table.schema())), post_commithook_properties=HOOKS
-                )
-
-    tried(here)
 
 
 def _commit(
@@ -280,10 +269,16 @@ def _unbounded(kind: pa.DataType) -> bool:
 
 
 def _rows_a_group(rows: pa.Table) -> int:
-    return rows_of_group(rows.num_rows, rows.nbytes)
+    return _rows_of_group(rows.num_rows, rows.nbytes)
 
 
-def rows_of_group(rows: int, size: int) -> int:
+def _rows_a_group_of(files: Sequence[Path]) -> int:
+    about = [read_metadata(file) for file in files]
+    groups = (item.row_group(at) for item in about for at in range(item.num_row_groups))
+    return _rows_of_group(sum(item.num_rows for item in about), sum(group.total_byte_size for group in groups))
+
+
+def _rows_of_group(rows: int, size: int) -> int:
     """How many of so many rows, which have `size` bytes, a row group has."""
     return min(max(GROUP_BYTES * rows // max(size, 1), 1), ROWS_A_GROUP)
 
@@ -312,51 +307,66 @@ def refuse_full_disk(folder: Path, more: int = 0) -> None:
         raise storage_error(OSError(fault, os.strerror(fault), str(folder))) or AssertionError(fault)
 
 
-@contextmanager
-def compacting_alone(folder: Path, *, wait: bool) -> Iterator[bool | None]:
-    """Whether no other process of this machine compacts the table in `folder` until this is done; with `wait`, after
-    the one that does. None on a file system without locks.
-
-    delta-rs commits a compaction although another one has replaced the same files, and then the table has each of their
-    rows twice: its check for conflicts skips files that were removed without a change of data, and `optimize.compact`
-    tries again whatever `max_commit_retries` says."""
-    handle = os.open(folder, os.O_RDONLY)
+def _file_of(table: TableHere, rows: Iterable[pa.RecordBatch], rows_a_group: int, now: int) -> AddAction:
+    """Writes a Parquet file with `rows`, which the table has already."""
+    schema, name = table.none().schema, f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+    bounded = [field.name for field in schema if not _unbounded(field.type)]
+    seen, group = _Statistics(schema), list[pa.RecordBatch]()
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        except OSError:
-            yield None
-        else:
-            yield True
-    finally:
-        os.close(handle)
+        with ParquetWriter(table.folder / name, schema, store_schema=False, write_statistics=bounded) as file:
 
+            def write() -> None:
+                file.write_table(pa.Table.from_batches(group, schema), row_group_size=rows_a_group)
+                group.clear()
 
-def _file_of(folder: Path, rows: pa.Table, now: int) -> AddAction:
-    """Writes a Parquet file with `rows`, which the table has already. Its statistics (Delta's protocol, "Per-file
-    Statistics") are those of times, in whole milliseconds: the last one rounded up."""
-    from pyarrow.parquet import write_table
-
-    name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
-    try:
-        bounded = [field.name for field in rows.schema if not _unbounded(field.type)]
-        groups = _rows_a_group(rows)
-        write_table(rows, folder / name, row_group_size=groups, store_schema=False, write_statistics=bounded)
-    except OSError:  # half a file would take the room that a full disk lacks
-        (folder / name).unlink(missing_ok=True)
+            for batch in rows:
+                seen.add(batch)
+                group.append(batch)
+                if sum(len(part) for part in group) >= rows_a_group:
+                    write()
+            write()
+    except BaseException:  # half a file would take the room that a full disk lacks
+        (table.folder / name).unlink(missing_ok=True)
         raise
-    stats: dict[str, Any] = {"numRecords": rows.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
-    for field in rows.schema:
-        if not pa.types.is_timestamp(field.type) or rows[field.name].null_count == rows.num_rows:
-            continue
-        bounds = pc.min_max(rows[field.name].cast(pa.int64())).as_py()
-        with suppress(OverflowError):  # after the year 9999, or before the first
-            low, high = (_in_words(end) for end in (bounds["min"] // 1000, -(-bounds["max"] // 1000)))
-            stats["minValues"][field.name], stats["maxValues"][field.name] = low, high
-            stats["nullCount"][field.name] = rows[field.name].null_count
-    return AddAction(name, (folder / name).stat().st_size, {}, now, False, json.dumps(stats))
+    return AddAction(name, (table.folder / name).stat().st_size, {}, now, False, seen.as_json())
+
+
+class _Statistics:
+    """The facts that the log has of a file (Delta's protocol, "Per-file Statistics"): its rows, how many have NULL in
+    each plain column, and the bounds of times (whole milliseconds, the last one rounded up), whole numbers and short
+    texts."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.rows, self.nulls = 0, {field.name: 0 for field in schema if not pa.types.is_nested(field.type)}
+        times = {field.name for field in schema if pa.types.is_timestamp(field.type)}
+        kinds = (pa.types.is_integer, pa.types.is_string)
+        self.bounds: dict[str, tuple[Any, Any]] = {}
+        self.times, self.others = times, {field.name for field in schema if any(kind(field.type) for kind in kinds)}
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        self.rows += len(rows)
+        for name in self.nulls:
+            column = rows.column(name)
+            self.nulls[name] += column.null_count
+            if column.null_count < len(column) and name in self.times | self.others:
+                ends = pc.min_max(column.cast(pa.int64()) if name in self.times else column)
+                low, high = ends["min"].as_py(), ends["max"].as_py()
+                lowest, highest = self.bounds.get(name, (low, high))
+                self.bounds[name] = min(low, lowest), max(high, highest)
+
+    def as_json(self) -> str:
+        said = {name: ends for name in self.bounds if (ends := self._in_words(name)) is not None}
+        low, high = ({name: ends[at] for name, ends in said.items()} for at in (0, 1))
+        return json.dumps({"numRecords": self.rows, "minValues": low, "maxValues": high, "nullCount": self.nulls})
+
+    def _in_words(self, name: str) -> tuple[Any, Any] | None:
+        low, high = self.bounds[name]
+        if name not in self.times:
+            return None if isinstance(high, str) and max(len(low), len(high)) > TEXT_BOUND else (low, high)
+        try:
+            return _in_words(low // 1000), _in_words(-(-high // 1000))
+        except OverflowError:  # after the year 9999, or before the first
+            return None
 
 
 def _in_words(milliseconds: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.support.disks import full, small_disk
-from trendlake.cep_core.kernel_cache import cache_folder, made_private
+from trendlake.cep_core.cache_folder import cache_folder, made_private
 
 OTHER_USER = 65534
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to somebody else")

@@ -6,13 +6,19 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Sequence
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.cep_core.trends.test_long_windows import agree, chains
+from tests.random.profile import examples
+from tests.support.engines import differences, from_table
 from trendlake.cep_core import evaluate
+from trendlake.cep_core.trends.compile.predecessors import Method, PairPredicate
 from trendlake.cep_core.trends.kernels.divide_and_conquer import BLOCK
 
 pytestmark = pytest.mark.random
@@ -119,6 +125,48 @@ def test_aggregates_and_windows() -> None:
                 assert row["top"] == max(v for i in inside if (v := columns["x"][i]) is not None)
                 assert row["low"] == min(v for i in inside if (v := columns["y"][i]) is not None)
     assert seen == len(actual) > 10
+
+
+PAIRS = (
+    ("S+", ["S.x < NEXT(S).x", "S.y >= NEXT(S).y"]),
+    ("S+", ["[g]", "S.x <= NEXT(S).y", "S.y < NEXT(S).x"]),
+    ("S+", ["S.g = NEXT(S).g", "S.x > NEXT(S).x", "S.y <= NEXT(S).x"]),
+    ("SEQ(S+, T)+", ["S.x < NEXT(S).x", "S.y >= NEXT(S).y", "S.x > NEXT(T).x", "S.y <= NEXT(T).y"]),
+    ("SEQ(S, NOT SEQ(T, S), T)+", ["S.x < NEXT(T).x"]),
+)
+
+
+@st.composite
+def large_streams(draw: st.DrawFn) -> pa.Table:
+    """Up to ten blocks of events, of few values or many, many of one time or none, NULLs, NaNs and infinities."""
+    n = draw(st.sampled_from([1, BLOCK, BLOCK + 1, 2 * BLOCK + 5, 300, 600]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    values = draw(st.sampled_from([2, 9, 1000]))
+    x, y = (rng.integers(0, values, n).astype(np.float64) for _ in range(2))
+    for column, odd in ((x, np.nan), (y, np.nan), (x, np.inf), (y, -np.inf)):
+        column[rng.random(n) < draw(st.sampled_from([0.0, 0.1]))] = odd
+    times = np.sort(rng.integers(0, draw(st.sampled_from([5, n, 10 * n])), n)) * 1_000_000
+    return pa.table(
+        {
+            "event_time": pa.array(times, pa.timestamp("us", "UTC")),
+            "event_type": rng.choice(["S", "S", "T"], n).tolist(),
+            "x": pa.array(x, mask=rng.random(n) < 0.05),
+            "y": y,
+            "g": rng.integers(0, 3, n),
+        }
+    )
+
+
+@examples(100)
+@given(large_streams(), st.sampled_from(PAIRS), st.sampled_from(["1 day", "200 seconds"]), st.booleans())
+def test_as_pair_by_pair(events: pa.Table, pattern: tuple[str, list[str]], within: str, sums: bool) -> None:
+    """Two states and two divides too; a NOT of several events, whose bound on time is the second inequality."""
+    returned = {"n": "COUNT(*)"} | ({"s": "COUNT(S)", "sum": "SUM(S.g)", "low": "MIN(S.x)"} if sums else {})
+    query = {"pattern": pattern[0], "where": pattern[1], "return": returned, "within": within}
+    ours = from_table(evaluate(query, events))
+    with patch.object(PairPredicate, "method_with", lambda *_: Method.SCAN):
+        theirs = from_table(evaluate(query, events))
+    assert differences(theirs, ours) == []
 
 
 @pytest.mark.parametrize("negated", ["C", "SEQ(C, D)"])

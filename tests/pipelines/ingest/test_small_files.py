@@ -23,7 +23,6 @@ from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.lake.commits import known_commits
 from trendlake.pipelines.lake.here import write
 from trendlake.pipelines.lake.here.read import table_here
-from trendlake.pipelines.lake.here.write import compacting_alone
 from trendlake.pipelines.lake.lake import latest_version, read_at
 from trendlake.pipelines.steps.revise import revise
 
@@ -124,19 +123,6 @@ def test_another_writer_comes_first(lake: Flights, monkeypatch: pytest.MonkeyPat
     assert not others
     assert lake.deliver([at_hour(MANY + 1)], feed="next").rows_out == MANY + 2
     assert len(table_here(lake.lake, path).files) == 3
-
-
-def test_another_process_compacts(lake: Flights) -> None:
-    """`trendlake maintain`, by delta-rs, which would commit although its files have been replaced."""
-    path = lake.warehouse.source("flights")
-    for number in range(MANY - 1):
-        lake.deliver([at_hour(number)], feed=f"f{number}")
-    with compacting_alone(Path(path), wait=True) as alone:
-        assert alone
-        lake.deliver([at_hour(MANY)], feed="meanwhile")
-    assert len(table_here(lake.lake, path).files) == MANY
-    lake.deliver([at_hour(MANY + 1)], feed="next")
-    assert len(table_here(lake.lake, path).files) == 2
 
 
 def another_compaction(lake: Flights, path: str) -> None:

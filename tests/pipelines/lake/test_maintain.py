@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from tests.pipelines.revision.test_rewrite import Results, bag, row, table_of
 from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here import maintain as maintain_module
+from trendlake.pipelines.lake.here import write as writes
 from trendlake.pipelines.lake.here.log import logged_versions
-from trendlake.pipelines.lake.here.maintain import Kept
+from trendlake.pipelines.lake.here.maintain import Kept, maintain_here
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
 from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.maintain import maintain
@@ -33,7 +33,7 @@ YEAR_AGO = time.time() - 366 * 86400
 
 def maintained(spark: SparkSession, path: str) -> Kept:
     """In this process: what is left to Spark is an error."""
-    return maintain_module.maintain_here(bare_lake(spark), "results/x", path)
+    return maintain_here(bare_lake(spark), "results/x", path)
 
 
 def maintained_on_spark(spark: SparkSession, path: str, *, on_spark: bool = True) -> Kept:
@@ -174,9 +174,9 @@ def test_a_writer_comes_meanwhile(
     for number in range(3):
         lake.write([row(number)])
     rows = [row(n) for n in range(3)]
-    real, others = maintain_module._rows_a_group, [writer]
+    real, others = writes.AddAction, [writer]
 
-    def meanwhile(*asked: Any) -> int:
+    def meanwhile(*asked: Any) -> Any:
         if others:
             match others.pop():
                 case "appends":
@@ -185,11 +185,11 @@ def test_a_writer_comes_meanwhile(
                 case "changes":
                     rows[1] = row(1, real=9.0)
                     lake.bring(rows)
-                case "optimizes":  # it would wait for us
+                case "optimizes":
                     DeltaTable.forPath(spark, lake.path).optimize().executeCompaction()
         return real(*asked)
 
-    monkeypatch.setattr(maintain_module, "_rows_a_group", meanwhile)
+    monkeypatch.setattr(writes, "AddAction", meanwhile)
     done = maintained(spark, lake.path)
     assert not others
     assert lake.rows() == bag(table_of(rows))
@@ -197,7 +197,7 @@ def test_a_writer_comes_meanwhile(
 
 
 def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Much to be rewritten, file systems without locks, clustered tables: nothing is done here, and then all of it."""
+    """Much to be rewritten, clustered tables: nothing is done here, and then all of it."""
     lake = Results(spark, tmp_path)
     for number in range(3):
         lake.write([row(number)])

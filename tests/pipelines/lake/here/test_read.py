@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,16 @@ from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.create import FED
+from trendlake.pipelines.lake.here import log
+from trendlake.pipelines.lake.here import write as writes
 from trendlake.pipelines.lake.here.log import commit_info, folder_on_disk, logged_versions
+from trendlake.pipelines.lake.here.maintain import compact
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
-from trendlake.pipelines.lake.here.write import append_any, compact, compacting_alone
+from trendlake.pipelines.lake.here.write import append_any
 from trendlake.pipelines.lake.lake import latest_version, read_at
 from trendlake.pipelines.lake.road import NotHere, NotHereError, tried
 from trendlake.pipelines.lake.versions import TableVersion, newest, table_id
+from trendlake.pipelines.lake.warehouse import OvertakenError
 from trendlake.pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
@@ -377,9 +380,10 @@ def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
     group = pq.read_metadata(table.folder / file).row_group(0)
     columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
     assert {column.compression for column in columns.values()} == {"SNAPPY"}
+    columns_bounded = ("id", "whole", "real", "large")
     assert {name for name in ("real", "large", "whole") if columns[name].statistics} == {"whole"}
-    bounds = [table.actions[f"max.{name}"].to_pylist() for name in ("real", "large", "whole")]
-    assert bounds == [[None], [None], [5]]
+    bounds = {name: [table.actions[f"{end}.{name}"][0].as_py() for end in ("min", "max")] for name in columns_bounded}
+    assert bounds == {"id": ["e0", "e5"], "whole": [0, 5], "real": [None, None], "large": [None, None]}
     assert len(table_here(bare_lake(spark), path, 6).files) == 6
     assert bag(read_at(bare_lake(spark), path, 6)) == before
     assert (
@@ -387,38 +391,57 @@ def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
         == latest_version(bare_lake(spark), path)
         == 8
     )
-    compact(bare_lake(spark), str(tmp_path / "none"))
+    with pytest.raises(NotHereError):
+        compact(bare_lake(spark), str(tmp_path / "none"))
 
 
 def test_two_put_files_together_at_once(spark: SparkSession, tmp_path: Path) -> None:
-    """Of the same files: delta-rs alone would have the rows of both, twice as many each time."""
+    """Of the same files, while others are added: each row is there once, whoever came first."""
     path = new_table(spark, tmp_path / "t")
 
-    def write(first: int) -> None:
+    def write_and_compact(first: int) -> None:
         for number in range(first, first + WRITES):
             append_any(bare_lake(spark), path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
-            if number % 2:
-                compact(bare_lake(spark), path)
+            with suppress(OvertakenError):
+                if number % 2:
+                    compact(bare_lake(spark), path)
 
     with ThreadPoolExecutor(3) as pool:
-        list(pool.map(write, range(0, 3 * WRITES, WRITES)))
+        list(pool.map(write_and_compact, range(0, 3 * WRITES, WRITES)))
+    compact(bare_lake(spark), path)
     table = table_here(bare_lake(spark), path)
     assert table.row_count == 3 * WRITES
     assert sorted(table.every(["id"], MANY)["id"].to_pylist()) == sorted(f"e{n}" for n in range(3 * WRITES))
-    assert len(table.files) < WRITES
+    assert len(table.files) == 1
 
 
-def test_who_waits_to_put_files_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One at a time; the others either pass or wait. Nobody, on a file system that has no locks."""
-    with compacting_alone(tmp_path, wait=False) as first:
-        assert first
-        with compacting_alone(tmp_path, wait=False) as second:
-            assert second is False
-    with compacting_alone(tmp_path, wait=True) as third:
-        assert third
-    monkeypatch.setattr(fcntl, "flock", lambda *_: os.close(-1))  # EBADF, as NFS answers
-    with compacting_alone(tmp_path, wait=True) as unknown:
-        assert unknown is None
+@pytest.mark.parametrize("way", ["by another program", "by ours"])
+def test_other_compactions_of_the_same_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Between the look at the newest version and the commit: the other's files stay, and each row is there once."""
+    lake, path = bare_lake(spark), new_table(spark, tmp_path / "t")
+    for number in range(5):
+        append_any(lake, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+    another = LocalTable(path).optimize.compact if way == "by another program" else partial(compact, lake, path)
+    real, others = writes.newest_view, [another]
+
+    @contextmanager
+    def meanwhile(folder: Path) -> Iterator[LocalTable]:
+        with real(folder) as view:
+            version = view.version()
+            if others:
+                log._newest_view.cache_clear()  # another process has its own
+                others.pop()()
+            assert view.version() == version
+            yield view
+
+    monkeypatch.setattr(writes, "newest_view", meanwhile)
+    with pytest.raises(OvertakenError):
+        compact(lake, path)
+    table = table_here(lake, path)
+    assert len(table.files) == 1
+    assert sorted(table.every(["id"], MANY)["id"].to_pylist()) == [f"e{number}" for number in range(5)]
 
 
 @pytest.mark.parametrize("way", WAYS)
