@@ -78,6 +78,13 @@ def write_trades(spark: SparkSession, path: str, events: int, companies: int) ->
     trades(spark, events, companies).write.format("delta").save(path)
 
 
+def add_trades(spark: SparkSession, path: str, after: int, events: int, companies: int, number: int) -> None:
+    """One more file with `events` trades of that day, the `number`-th (from 0) beside a table of `after` trades."""
+    more = trades(spark, events, companies).coalesce(1)
+    renamed = more.withColumn("event_id", sf.concat(sf.lit(f"trade-{after}-{number}-"), "event_id"))
+    renamed.write.format("delta").mode("append").save(path)
+
+
 def run_of(
     spark: SparkSession,
     project: Project,

@@ -13,7 +13,7 @@ from trendlake.pipelines.error_text import plural
 
 def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Maintains every table of the project's warehouse and prints a line for each."""
-    from trendlake.pipelines.lake.maintain import STAGED_DAYS, clear_staging, maintain, tables
+    from trendlake.pipelines.lake.maintain import STAGED_DAYS, clear_staging, clear_verdicts, maintain, tables
     from trendlake.pipelines.lake.road import Roads
 
     place = find_place(folder, profile, writes=True)
@@ -28,4 +28,8 @@ def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
             typer.echo(f"{table.table:<40} {files:<24} {table.bytes_before:,} -> {table.bytes_after:,} bytes")
         if attempts := clear_staging(lake):
             typer.echo(f"{'staging':<40} {plural(attempts, 'attempt')} older than {STAGED_DAYS} days removed")
-    return {"tables": done, "attempts_removed": attempts}
+        if verdicts := clear_verdicts(lake):
+            typer.echo(
+                f"{'verdicts':<40} {plural(verdicts, 'file')} that no run has used for {STAGED_DAYS} days removed"
+            )
+    return {"tables": done, "attempts_removed": attempts, "verdicts_removed": verdicts}

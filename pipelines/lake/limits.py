@@ -31,13 +31,15 @@ QUARANTINE_READ = 50_000
 """Rows of a quarantine that are read."""
 
 JUDGED_WHOLE = 250_000
-"""Rows of a source that are all judged, whatever the run's windows."""
-JUDGED = 1_000_000
-"""Rows that are judged, some 600 MB."""
+"""Rows of a source that are all read and judged at each run; of a larger one the verdicts are kept, file by file."""
 DOCUMENTS_JUDGED = 10_000
-"""In a table of up to so many documents all are judged; in a larger one only those of the run's windows."""
-KEYS_INDEXED = 50_000_000
-"""Keys of one file of a source that are held, for the index of keys."""
+"""As `JUDGED_WHOLE`, of documents."""
+JUDGED = 1_000_000
+"""Rows that are held in memory to be judged, some 600 MB: of a source those that break a rule or share a key."""
+ASKED_OF_MANY = 50
+"""All hashes are sorted if a run has more than one row of so many; those of fewer rows are looked for."""
+HASHES_SORTED = 1 << 24
+"""Hashes of keys that are sorted at once; of more of them one range after another."""
 QUARANTINED = 10_000
 """Broken rows that are written to a quarantine."""
 VALIDATED = 500_000

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 
 from delta.tables import DeltaTable
@@ -31,7 +32,8 @@ not an analyst's to choose."""
 
 
 STAGED_DAYS = 30
-"""How long the staged rows of an attempt are kept: for a publication to come, and to look at where a check failed."""
+"""How long the staged rows of an attempt are kept: for a publication to come, and to look at where a check failed. As
+long kept verdicts that no run uses."""
 
 
 def tables(lake: Lake, sources: list[str], patterns: list[str]) -> dict[str, str]:
@@ -83,6 +85,24 @@ def clear_staging(lake: Lake) -> int:
     for attempt in old:
         files.delete(attempt, True)
     return len(old)
+
+
+def clear_verdicts(lake: Lake) -> int:
+    """Removes what is kept of the judgement of sources and no run has used for `STAGED_DAYS`: of files, tables and
+    contracts of before. How many files they were."""
+    root = lake.on_disk(lake.warehouse.verdicts)
+    if root is None:  # nothing is kept in other file systems
+        return 0
+    oldest, removed = time.time() - STAGED_DAYS * 86400, 0
+    for file in root.glob("*/*/*"):
+        with suppress(FileNotFoundError):
+            if file.stat().st_mtime < oldest:
+                file.unlink()
+                removed += 1
+    for folder in (*root.glob("*/*"), *root.glob("*")):
+        with suppress(OSError):  # it holds files
+            folder.rmdir()
+    return removed
 
 
 def _keep(lake: Lake, path: str) -> None:

@@ -124,6 +124,11 @@ class Warehouse:
         return f"{self.root}/{PUBLISHED}{table}"
 
     @property
+    def verdicts(self) -> str:
+        """Holds verdicts on files of sources (`pipelines.quality.verdict_cache`); it may be removed."""
+        return f"{self.root}/verdicts"
+
+    @property
     def staged(self) -> str:
         """Holds `staging` of every pattern and run."""
         return f"{self.root}/staging"

@@ -19,13 +19,11 @@ from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s, UInt6
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.rules import Rule
-from trendlake.pipelines.lake.here.parquet_scan import Files
 from trendlake.pipelines.quality.uniqueness import has_key as key_given
 from trendlake.pipelines.rules.great_expectations import judge_counts
 from trendlake.pipelines.rules.keep import columns_of, keep
 from trendlake.pipelines.rules.unique import has_key
 from trendlake.pipelines.spark.columns import column
-from trendlake.pipelines.spark.worker_errors import told_by_workers
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -88,23 +86,6 @@ def scan(
     chosen = frame.select(*columns, time.cast("bigint").alias("time"))
     reader = _Reader.of(frame.sparkSession.sparkContext.defaultParallelism, rules, keyed, (*names, TIME), TIME, spans)
     return _scanned(reader, chosen.mapInArrow(reader.read, from_arrow_schema(SCHEMA)), few=_size(chosen) < SMALL)
-
-
-def scan_files(
-    files: Files, rules: Sequence[Rule], keyed: Sequence[Rule], time: str, spans: Sequence[tuple[int, int]]
-) -> Scan:
-    """As `scan`, of files that the workers read by themselves, with the column `time`, in microseconds. Raises
-    OtherwiseWrittenError."""
-    reader = _Reader.of(
-        files.lake.spark.sparkContext.defaultParallelism, rules, keyed, files.columns.names, time, spans
-    )
-    with told_by_workers():
-        return _scanned(reader, files.mapInArrow(reader.read, from_arrow_schema(SCHEMA)), few=False)
-
-
-def columns_read(rules: Sequence[Rule], time: str) -> tuple[str, ...]:
-    """The columns that `scan_files` needs."""
-    return tuple(dict.fromkeys((*columns_of([rule for rule in rules if rule.kind != "row_count"]), time)))
 
 
 def _single(rules: Sequence[Rule]) -> tuple[Rule, ...]:

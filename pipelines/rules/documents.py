@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from trendlake.cep_core.events.array_types import Bools
 from trendlake.cep_core.events.arrays import numbers
 
 
-class DocumentRules:
+class DocumentRules(threading.local):
     """Parses the documents of a column once for all rules, which a contract asks one after the other. Holds the last
-    column, so that its memory cannot become that of another."""
+    column of each thread, so that its memory cannot become that of another."""
 
     def __init__(self) -> None:
         self.documents = pa.chunked_array([], pa.string())

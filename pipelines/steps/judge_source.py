@@ -4,9 +4,9 @@ once: its verdict depends on the version and the contract, and on no range."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -14,26 +14,22 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.errors import OtherwiseWrittenError
-from trendlake.pipelines.lake.here.parquet_scan import all_rows, paths_by_delta
 from trendlake.pipelines.lake.here.read import table_here
-from trendlake.pipelines.lake.lake import read_at
-from trendlake.pipelines.lake.road import HERE, NotHere, Road
+from trendlake.pipelines.lake.lake import Lake, read_at
+from trendlake.pipelines.lake.road import HERE, NotHere, Road, tried
 from trendlake.pipelines.lake.versions import schema_of
-from trendlake.pipelines.lake.warehouse import with_retries
+from trendlake.pipelines.lake.warehouse import folder_name, with_retries
 from trendlake.pipelines.quality import quarantine as q
-from trendlake.pipelines.quality.judge import judge_small
+from trendlake.pipelines.quality.judge import FewRows, ManyRows, judge_of
 from trendlake.pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
-from trendlake.pipelines.quality.scan import Scan, columns_read, scan, scan_files, sharing
+from trendlake.pipelines.quality.scan import Scan, scan, sharing
 from trendlake.pipelines.results.source_events import REPEATED
 from trendlake.pipelines.results.windows import united
+from trendlake.pipelines.runs.code_versions import CONTRACT_VERSION
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.columns import column
-
-KEYS = "key_indexes"
-"""The folder of the state folder that holds what is known of the keys of large tables; it may be removed."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +55,10 @@ def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterat
     q.check_columns(schema_of(lake, path, version), contract)
     sparks: list[Run] = []
     roads: dict[str, Road] = {}
+    judge = _OneJudge(lake, contract, path, version)
     for run in runs:
         judgement, roads[run.name] = run.roads.take(
-            "check-source", partial(_judged_here, run, version, table), lambda: None
+            "check-source", partial(_judged_here, run, judge, version, table), lambda: None
         )
         if judgement is None:
             sparks.append(run)
@@ -72,10 +69,30 @@ def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterat
             yield run, replace(judgement, road=roads[run.name])
 
 
-def _judged_here(run: Run, version: int, table: str | None) -> Judgement | NotHere:
+@dataclass(frozen=True)
+class _OneJudge:
+    """The judge of a version in this process, or why there is none: asked once for all runs."""
+
+    lake: Lake
+    contract: Contract
+    path: str
+    version: int
+
+    @cached_property
+    def answer(self) -> FewRows | ManyRows | NotHere:
+        def judge() -> FewRows | ManyRows:
+            table = table_here(self.lake, self.path, self.version)
+            place = self.lake.on_disk(self.lake.warehouse.verdicts)
+            name = f"{self.contract.fingerprint}-{CONTRACT_VERSION}"
+            return judge_of(table, self.contract, place and place / folder_name(table.table_id) / name)
+
+        return tried(judge)
+
+
+def _judged_here(run: Run, judge: _OneJudge, version: int, table: str | None) -> Judgement | NotHere:
     """Where this process is certain of it."""
-    small = table_here(run.lake, run.warehouse.source(run.contract.name), version)
-    judged = judge_small(small, run.contract, run.span, run.project.state / KEYS)
+    judging = judge.answer
+    judged = judging if isinstance(judging, NotHere) else judging.judged(run.span)
     if isinstance(judged, NotHere):
         return judged
     broken = judged.broken
@@ -92,7 +109,8 @@ def _judged_by_spark(
     is how a table of many rows should be, and for whole rows there may be no room."""
     contract = runs[0].contract
     rules, keyed = contract.rules, [rule for rule in contract.rules if rule.kind == "unique"]
-    scanned = _scanned(runs, source, version, keyed)
+    time, spans = sf.unix_micros(column(contract.event_time)), [run.span for run in runs]
+    scanned = scan(source, rules, keyed, time, spans)
     bad = []
     for run in runs:
         if scanned.repeated or scanned.bad(run.span):
@@ -111,19 +129,6 @@ def _judged_by_spark(
         for run in bad:
             own = annotated if len(bad) == 1 else annotated.where(q.in_range(run.contract, *run.span))
             yield run, _judged_with_reasons(run, own, scanned, version, table)
-
-
-def _scanned(runs: Sequence[Run], source: DataFrame, version: int, keyed: Sequence[Rule]) -> Scan:
-    """The workers read the files by themselves where they can: Spark makes rows of columns, and columns of these."""
-    contract, time, spans = runs[0].contract, runs[0].contract.event_time, [run.span for run in runs]
-    if contract.documents is None:
-        paths = paths_by_delta(source, runs[0].warehouse.source(contract.name), version)
-        names = columns_read(contract.rules, time)
-        files = None if paths is None else all_rows(runs[0].lake, paths, source.schema, names)
-        if files is not None:
-            with suppress(OtherwiseWrittenError):
-                return scan_files(files, contract.rules, keyed, time, spans)
-    return scan(source, contract.rules, keyed, sf.unix_micros(column(time)), spans)
 
 
 def _in_a_range(runs: Sequence[Run]) -> Column:

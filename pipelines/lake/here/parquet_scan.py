@@ -122,12 +122,6 @@ def plain_files(
     )
 
 
-def all_rows(lake: Lake, paths: tuple[str, ...], columns: StructType, names: Sequence[str]) -> Files | None:
-    """The columns `names` of all rows of the files at `paths`; None where they can't be read alone."""
-    schema = _schema(columns, names)
-    return None if schema is None else Files(lake, paths, schema, None, "", None, False, (), None)
-
-
 def _alone(frame: DataFrame, path: str, version: int) -> bool:
     """Whether a file's rows, as they are, are rows of the table's version."""
     spark = frame.sparkSession

@@ -14,11 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers
 from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here import row_groups
@@ -183,13 +187,38 @@ class TableHere:
         choose = row_groups.near(time, slices)
         return self.part([name for name in self.files if choose(self.folder / name)])
 
-    def all_have(self, name: str) -> bool:
-        """Whether the log says that no row has NULL in the column `name`."""
-        counted = f"null_count.{name}"
-        if counted not in self.actions.column_names or self.row_count is None:
-            return False
-        nulls = self.actions[counted]
-        return not nulls.null_count and not pc.sum(nulls).as_py()
+    def in_slice(self, file: str, time: str, slice_: tuple[int, int]) -> Bools | bool:
+        """Which rows of one of `files` have a `time` in a slice; True or False where that is so of all of them. Of rows
+        without a time it may say either. Only row groups that do not say it are read."""
+        path, schema = self.folder / file, arrow_schema(self.schema, [time])
+        groups = row_groups.times(path, time)
+        known = [row_groups.in_slice(group, slice_) for group in groups]
+        if None not in known and len(set(known)) < 2:
+            return True in known
+        parts = []
+        for at, (group, answer) in enumerate(zip(groups, known, strict=True)):
+            if answer is not None:
+                parts.append(np.full(group.rows, answer))
+            else:
+                batches = plain_batches(str(path), schema, partial(_only, at), threads=True)
+                parts.extend(numbers(inside(batch, time, [slice_])) for batch in batches)
+        return np.concatenate(parts)
+
+    def taken(self, names: Sequence[str], places: Int64s) -> pa.Table:
+        """Columns `names` of the rows at `places`, ascending: their numbers in the order of `files` and of the rows
+        there. Only row groups that have one of them are read."""
+        schema, parts, first = arrow_schema(self.schema, names), list[pa.RecordBatch](), 0
+        for name in self.files:
+            path = self.folder / name
+            for at, group in enumerate(row_groups.times(path, "")):
+                low, high = np.searchsorted(places, (first, first + group.rows))
+                own, start = places[low:high] - first, 0
+                first += group.rows
+                for batch in plain_batches(str(path), schema, partial(_only, at), threads=True) if len(own) else ():
+                    ends = np.searchsorted(own, (start, start + batch.num_rows))
+                    parts.append(batch.take(arrow(own[slice(*ends)] - start)))
+                    start += batch.num_rows
+        return pa.Table.from_batches(parts, schema)
 
     def none(self) -> pa.Table:
         """No rows, of all columns."""
@@ -280,6 +309,10 @@ class TableHere:
             odd = item.get("deletionVector") or item.get("partitionValues") or not PLAIN_FILE.fullmatch(item["path"])
             refuse({f"version {version}: rows that are not as they lie in a file": bool(odd)})
             yield f"{self.folder}/{item['path']}", word
+
+
+def _only(group: int, _: Any) -> Sequence[int]:
+    return [group]
 
 
 def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> pa.Array:

@@ -90,6 +90,17 @@ def unbounded(column: str) -> Chooser:
     return lambda file: [at for at, group in enumerate(times(file, column)) if group.low is None]
 
 
+def in_slice(group: RowGroup, slice_: tuple[int, int]) -> bool | None:
+    """Whether the times of a row group are in a half-open slice; None where some may be. A row without a time is not
+    asked about."""
+    start, end = slice_
+    if group.low is None:
+        return None
+    if group.high < start or group.low >= end:
+        return False
+    return True if start <= group.low and group.high < end else None
+
+
 @lru_cache(maxsize=COLUMNS)
 def _times(file: Path, _: Stamp | None, column: str) -> tuple[RowGroup, ...]:
     with ParquetFile(file) as opened:

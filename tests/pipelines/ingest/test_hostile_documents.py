@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from trendlake.cep_core import evaluate
 from trendlake.cep_core.documents.document import broken_rules
 from trendlake.cep_core.events.schema import TIME_TYPE
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.road import On
 
 
 def test_hostile_documents(tmp_path: Path) -> None:
@@ -37,11 +39,11 @@ def test_hostile_documents(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("rows", [0, limits.JUDGED_WHOLE])
-def test_hostile_rows_of_a_table(spark: SparkSession, tmp_path: Path, rows: int, monkeypatch: Any) -> None:
-    """Judged by Spark and in this process: each broken document is set apart by its rule, with its own bytes, and the
-    others are answered."""
-    monkeypatch.setattr(limits, "JUDGED_WHOLE", rows)
+@pytest.mark.parametrize(("documents", "on"), [(0, "spark"), (0, "here"), (limits.DOCUMENTS_JUDGED, "here")])
+def test_hostile_rows_of_a_table(spark: SparkSession, tmp_path: Path, documents: int, on: On, monkeypatch: Any) -> None:
+    """Judged by Spark, and in this process by the verdict on each file or all together: each broken document is set
+    apart by its rule, with its own bytes, and the others are answered."""
+    monkeypatch.setattr(limits, "DOCUMENTS_JUDGED", documents)
     lake = DocumentLake.of(spark, tmp_path / "project")
     drawn = [raw for _, raw in map(hostile, range(3_000, 3_150))]
     ids = pa.array([f"d{number}" for number in range(len(drawn))])
@@ -52,7 +54,7 @@ def test_hostile_rows_of_a_table(spark: SparkSession, tmp_path: Path, rows: int,
     spark.read.parquet(str(tmp_path / "drawn.parquet")).write.format("delta").mode("append").save(
         lake.warehouse.source("items")
     )
-    run = lake.run(str(lake.pattern("pairs", "items", QUERY)), -1, 86_400_000_000, "run")
+    run = replace(lake.run(str(lake.pattern("pairs", "items", QUERY)), -1, 86_400_000_000, "run"), on=on)
     all_steps(run)
     rules = broken_rules(table["document"])
     wanted = {ident: rule for ident, rule in zip(ids.to_pylist(), rules.to_pylist(), strict=True) if rule is not None}

@@ -19,7 +19,7 @@ from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.cep_core.events.normalise import canonical
 from trendlake.pipelines.ingest.compare import compare, without_repeats
 from trendlake.pipelines.ingest.row_ids import row_id_column, row_ids
-from trendlake.pipelines.quality.key_index import hashes_of
+from trendlake.pipelines.quality.verdict import hashes_of
 from trendlake.pipelines.results.spark_order import comparable
 from trendlake.pipelines.revision.matching import summed
 from trendlake.pipelines.revision.row_diff import differing

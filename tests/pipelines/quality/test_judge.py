@@ -1,10 +1,11 @@
-"""check_source of a small table, in this process and by Spark: the same record, whatever is in the table."""
+"""check_source of few and of many rows in this process, and by Spark: the same record, whatever is in the table."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from trendlake.pipelines.errors import ToleranceError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.lake import exists, latest_version
-from trendlake.pipelines.lake.road import NotHere, answer_of
-from trendlake.pipelines.quality.judge import judge_small
+from trendlake.pipelines.lake.road import answer_of
+from trendlake.pipelines.quality import judge
+from trendlake.pipelines.quality.judge import judge_of
 from trendlake.pipelines.results.source_events import SourceEvents
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
@@ -51,14 +53,19 @@ def rows(rng: random.Random, odd: float, repeats: float, copies: float) -> list[
     return drawn + [row for row in drawn if rng.random() < copies]
 
 
-def checked(run: Run, monkeypatch: pytest.MonkeyPatch, limit: int) -> tuple[Any, ...]:
-    """What check_source records where `limit` rows are few."""
+WAYS = ("few", "many", "spark")
+"""All rows are read; by the verdicts on files; by Spark."""
+
+
+def checked(run: Run, monkeypatch: pytest.MonkeyPatch, way: str) -> tuple[Any, ...]:
+    """What check_source records where it works in one of the `WAYS`."""
     with monkeypatch.context() as patch:
-        patch.setattr(limits, "JUDGED_WHOLE", limit)
-        patch.setattr(limits, "JUDGED", limit)
+        if way == "many":
+            patch.setattr(limits, "JUDGED_WHOLE", -1)
+            patch.setattr(limits, "HASHES_SORTED", 30)
         record: Record = run.record("check_source")
         try:
-            record = check_source(replace(run, run_id=f"{run.run_id}, up to {limit}"))
+            record = check_source(replace(run, run_id=f"{run.run_id}, {way}", on="spark" if way == "spark" else "here"))
         except ToleranceError as error:
             return (str(error),)
     return record.rows_in, record.rows_out, record.rows_quarantined, record.checks
@@ -83,10 +90,12 @@ def test_as_by_spark(lake: Flights, shares: tuple[float, float, float], monkeypa
     for _ in range(DRAWS):
         lake.append(rows(rng, *shares))
     run = lake.run(lake.pattern(), *DAYS, "r")
-    mine, theirs = (checked(run, monkeypatch, limit) for limit in (limits.JUDGED_WHOLE, -1))
+    mine, many, theirs = (checked(run, monkeypatch, way) for way in WAYS)
     assert mine == theirs
+    assert many == theirs
     written = set_apart(run)
-    assert written.get(f"r, up to {limits.JUDGED_WHOLE}") == written.get("r, up to -1")
+    assert written.get("r, few") == written.get("r, spark")
+    assert written.get("r, many") == written.get("r, spark")
     if len(mine) > 1:
         version = latest_version(lake.lake, run.warehouse.source("flights"))
         record = Record("r", None, "check_source", source_version=version, rows_quarantined=mine[2], checks=mine[3])
@@ -95,29 +104,27 @@ def test_as_by_spark(lake: Flights, shares: tuple[float, float, float], monkeypa
         assert Counter(map(str, good)) == Counter(map(str, events.frame().toArrow().to_pylist()))
 
 
-def test_who_judges(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small table is judged here, whatever is wrong with it. A large one unless a row that is not read may repeat a
-    key of the run's windows."""
+def test_repeated_keys_elsewhere(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row outside of the run's windows decides about one inside that has its key, if it breaks no other rule."""
     inside = [flight(number, f"2013-03-02T{number:02d}:00:00") for number in range(1, 21)]
     lake.append(inside)
     run = lake.run(lake.pattern(), *DAYS, "r")
 
-    def judged(most: int = 30) -> tuple[int, int] | None:
+    def judged(most: int) -> tuple[int, int]:
         monkeypatch.setattr(limits, "JUDGED_WHOLE", most)
         table = table_here(lake.lake, lake.warehouse.source("flights"))
-        judgement = judge_small(table, run.contract, run.span, run.project.state)
-        return None if isinstance(judgement, NotHere) else (judgement.rows, judgement.bad.num_rows)
+        judgement = answer_of(judge_of(table, run.contract, run.project.state / "kept").judged(run.span))
+        return judgement.rows, judgement.bad.num_rows
 
-    assert judged() == judged(20) == (20, 0)
-    lake.append([flight(50, "2013-03-20T10:00:00", flight=-1), flight(51, "2013-03-20T10:00:00")])
-    lake.append([flight(51, "2013-03-21T10:00:00")])  # a key that is there twice, elsewhere
-    assert judged() == judged(20) == (20, 0)
-    lake.append([flight(3, "2013-03-22T10:00:00", flight=-1)])  # breaks a rule: its key does not count
-    assert judged() == (20, 0)
-    assert judged(20) is None
-    lake.append([flight(3, "2013-03-23T10:00:00")])
-    assert judged() == (20, 1)
-    assert judged(20) is None
+    for rows, bad in (
+        ([], 0),
+        ([flight(50, "2013-03-20T10:00:00", flight=-1), flight(51, "2013-03-20T10:00:00")], 0),
+        ([flight(51, "2013-03-21T10:00:00")], 0),  # a key that is there twice, elsewhere
+        ([flight(3, "2013-03-22T10:00:00", flight=-1)], 0),  # breaks a rule: its key does not count
+        ([flight(3, "2013-03-23T10:00:00")], 1),
+    ):
+        lake.append(rows)
+        assert judged(100) == judged(-1) == (20, bad)
 
 
 def test_broken_rows_are_quarantined_as_by_spark(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,10 +133,50 @@ def test_broken_rows_are_quarantined_as_by_spark(lake: Flights, monkeypatch: pyt
     lake.append([*rows, flight(30, "2013-03-02T10:00:00", flight=-1, tailnum="X"), flight(31, "2013-03-20T10:00:00")])
     run = lake.run(lake.pattern(), *DAYS, "r")
     written = []
-    for limit in (limits.JUDGED_WHOLE, limits.JUDGED_WHOLE, -1):
-        assert checked(run, monkeypatch, limit)[:3] == (21, 20, 1)
+    for way in ("few", "few", "many", "spark"):
+        assert checked(run, monkeypatch, way)[:3] == (21, 20, 1)
         table = lake.spark.read.format("delta").load(lake.warehouse.quarantine("flights"))
         written.append([tuple(row) for row in table.drop("run_id", "quarantined_at").collect()])
     assert written[0] == written[1]
-    assert set(written[2]) == set(written[0])
+    assert set(written[2]) == set(written[3]) == set(written[0])
     assert len(written[0]) == 1
+
+
+def test_verdicts_are_kept_in_the_warehouse(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next run judges new files only; its record is that of a run which judges all."""
+    lake.append(rows(random.Random("kept"), 0.1, 0.1, 0.1))
+    run = lake.run(lake.pattern(), *DAYS, "r")
+    read: list[str] = []
+    real = judge._judged_files
+
+    def noted(folder: Path, files: Any, *more: Any) -> Any:
+        read.extend(name for name, _ in files)
+        return real(folder, files, *more)
+
+    monkeypatch.setattr(judge, "_judged_files", noted)
+    first = checked(run, monkeypatch, "many")
+    judge.many_rows.cache_clear()  # as a new process
+    again = checked(run, monkeypatch, "many")
+    assert first == again == checked(run, monkeypatch, "few")
+    files = set(table_here(lake.lake, lake.warehouse.source("flights")).files)
+    assert set(read) == files
+    assert len(read) == len(files) == len([file for file in Path(lake.warehouse.verdicts).rglob("*") if file.is_file()])
+    lake.append([flight(90, "2013-03-02T10:00:00")])
+    read.clear()
+    assert checked(run, monkeypatch, "many") == checked(run, monkeypatch, "few")
+    assert len(read) == 1
+
+
+def test_a_deletion_vector(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that has them is Spark's; a verdict on the file as it was says nothing of the rows that are gone."""
+    hours = [flight(number, f"2013-03-02T{number:02d}:00:00") for number in range(1, 21)]
+    lake.append([*hours, flight(3, "2013-03-02T03:00:00", tailnum="N1")])
+    run, path = lake.run(lake.pattern(), *DAYS, "r"), lake.warehouse.source("flights")
+    assert "repeats" in str(checked(run, monkeypatch, "many"))
+    lake.spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES (delta.enableDeletionVectors = true)")
+    lake.spark.sql(f"DELETE FROM delta.`{path}` WHERE tailnum = 'N1'")
+    assert "deletionVector" in max(Path(path, "_delta_log").glob("*.json")).read_text()
+    monkeypatch.setattr(limits, "JUDGED_WHOLE", -1)
+    record = check_source(replace(run, run_id="after"))
+    assert record.road == "spark"
+    assert (record.rows_in, record.rows_quarantined) == (20, 0)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from great_expectations.datasource.fluent.interfaces import Batch
+from great_expectations import ValidationDefinition
 
 from tests.support.flights import Flights, flight, renamed
 from tests.support.reading import stored
@@ -42,10 +42,10 @@ def drawn(odd: Sequence[int], repeats: Sequence[tuple[int, int]]) -> list[dict[s
     return list(rows.values())
 
 
-def runs_of(lake: Flights) -> list[Run]:
+def runs_of(lake: Flights, on: On | None = None) -> list[Run]:
     """A run for each of `DAYS`."""
     pattern = lake.pattern()
-    return [lake.run(pattern, f"2013-03-0{a}", f"2013-03-0{b}", f"{a} to {b}") for a, b in DAYS]
+    return [replace(lake.run(pattern, f"2013-03-0{a}", f"2013-03-0{b}", f"{a} to {b}"), on=on) for a, b in DAYS]
 
 
 def judged(lake: Flights, runs: Sequence[Run]) -> dict[str, tuple[Judgement, list[Any]]]:
@@ -74,17 +74,18 @@ FAULTS: dict[str, tuple[Sequence[int], Sequence[tuple[int, int]]]] = {
 
 
 @pytest.mark.parametrize(
-    ("faults", "only_spark"),
-    [*((name, True) for name in FAULTS), ("bad rows, some without a time, and repeated keys", False)],
+    ("faults", "way"),
+    [
+        *((name, "spark") for name in FAULTS),
+        *(("bad rows, some without a time, and repeated keys", way) for way in ("few", "many")),
+    ],
 )
-def test_together_as_alone(lake: Flights, faults: str, only_spark: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers, checks and quarantined rows of each range. Unless `only_spark`, those without a repeated key are
-    judged in this process, the others by Spark."""
-    if only_spark:
+def test_together_as_alone(lake: Flights, faults: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers, checks and quarantined rows of each range: by Spark, and in this process of few and of many rows."""
+    if way == "many":
         monkeypatch.setattr(limits, "JUDGED_WHOLE", -1)
-        monkeypatch.setattr(limits, "JUDGED", -1)
     lake.append(drawn(*FAULTS[faults]))
-    runs = runs_of(lake)
+    runs = runs_of(lake, "spark" if way == "spark" else "here")
     together = judged(lake, runs)
     alone: dict[str, Any] = {}
     for run in runs:
@@ -98,8 +99,6 @@ def test_together_as_alone(lake: Flights, faults: str, only_spark: bool, monkeyp
 
 def test_each_row_is_judged_once(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """One scan for all ranges; those with a bad row are judged by one table of rows with their reasons."""
-    monkeypatch.setattr(limits, "JUDGED_WHOLE", -1)
-    monkeypatch.setattr(limits, "JUDGED", -1)
     lake.append(drawn([3], []))  # on the fourth day
     asked: list[str] = []
 
@@ -110,10 +109,10 @@ def test_each_row_is_judged_once(lake: Flights, monkeypatch: pytest.MonkeyPatch)
 
         return call
 
-    for module, name in ((judging, "_scanned"), (q, "annotate"), (judging, "_held")):
+    for module, name in ((judging, "scan"), (q, "annotate"), (judging, "_held")):
         monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
-    outcomes = judged(lake, runs_of(lake))
-    assert asked == ["_scanned", "annotate", "_held"]
+    outcomes = judged(lake, runs_of(lake, "spark"))
+    assert asked == ["scan", "annotate", "_held"]
     assert [judgement.quarantined for judgement, _ in outcomes.values()] == [0, 0, 0, 1]
 
 
@@ -123,14 +122,14 @@ def test_great_expectations_judges_source_and_results(lake: Flights, road: On, m
     lake.append(drawn([], []))
     run = replace(lake.run(lake.pattern(), "2013-03-02", "2013-03-04", "validated"), on=road)
     validated: list[int] = []
-    real = Batch.validate
+    real = ValidationDefinition.run
 
-    def validate(batch: Batch, *args: Any, **named: Any) -> Any:
-        answer = real(batch, *args, **named)
+    def validate(definition: ValidationDefinition, *args: Any, **named: Any) -> Any:
+        answer = real(definition, *args, **named)
         validated.append(max(one.result.get("element_count", 0) for one in answer.results))
         return answer
 
-    monkeypatch.setattr(Batch, "validate", validate)
+    monkeypatch.setattr(ValidationDefinition, "run", validate)
     assert check_source(run).rows_in == validated[-1] == 40
     count = len(validated)
     compute(run)

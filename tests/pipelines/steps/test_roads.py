@@ -106,7 +106,7 @@ def test_a_delivery_says_where_it_was_written(spark: SparkSession, tmp_path: Pat
 
 
 BROKEN = {
-    "check_source": (judging, "judge_small"),
+    "check_source": (judging, "judge_of"),
     "compute": (computing, "answers_here"),
     "check_results": (checking, "judged_here"),
     "publish": (publishing, "differing"),
