@@ -95,8 +95,8 @@ class Ranges(NamedTuple):
 
 
 class Divides(NamedTuple):
-    """Layers with two inequalities: int32 (2, D, n) ranks and limits of the first and the second one, int32 (D, n)
-    segments as in `Ranks`."""
+    """Layers with two inequalities: int32 (2, D, n) ranks and limits of the first and the second one, over all
+    segments, the lower segment first; int32 (D, n) segments as in `Ranks`."""
 
     rank: Int32s
     limit: Int32s

@@ -12,9 +12,7 @@ segments agree and both ranks are below the limits. Blocks begin with a time of 
 Nothing is sorted twice. The w's of a task are sorted once by each limit; a place splits them between its halves and
 leaves their order as it is (`_split`). The v's are sorted by block, and the two halves of a place that is done are
 merged (`_merge`). So the ranks of the second inequality are those among the v's of the place, and the tree is as small
-as it: v's and limits are counted off side by side. A word that is sorted is a code and an event: the rank of v among
-the task's (segment, rank), or how many of these are below the (segment, limit) of w. So codes compare as ranks and
-limits do.
+as it: v's and limits are counted off side by side. A word that is sorted is a rank or a limit, and its event.
 """
 
 from __future__ import annotations
@@ -58,9 +56,9 @@ def holds(divides: Divides, d: int, v: int, w: int) -> bool:
     )
 
 
-CODE = 32
-"""Bits of the event in a word; the code is above them."""
-EVENT = (1 << CODE) - 1
+RANK = 32
+"""Bits of the event in a word; the rank or limit is above them."""
+EVENT = (1 << RANK) - 1
 
 
 @compiled.part
@@ -110,31 +108,27 @@ def _enter(halves: Halves, first: int, done: int, half: int, blocks: int) -> Non
 
 
 @compiled.part
+def _sort(words: Int64s, low: int, high: int, spare: Int64s) -> None:
+    """Sort words[low:high]."""
+    size = 1
+    while size < high - low:
+        for start in range(low, high - size, 2 * size):
+            _merge(words, start, start + size, min(start + 2 * size, high), spare)
+        size *= 2
+
+
+@compiled.part
 def begin(halves: Halves, divides: Divides, first: int, last: int, blocks: int) -> None:
-    """Give the events [first, last) of a task their codes, and go down to its first block."""
+    """Write the words of the events [first, last) of a task, and go down to its first block."""
     if blocks == 1:
         return
-    rank, limit, seg_v, seg_w = divides.rank, divides.limit, divides.seg_v, divides.seg_w
-    n = last - first
-    has, asks = halves.place[:n], halves.spare[:n]
     for d in range(halves.words.shape[0]):
         for i in range(2):
-            for x in range(n):
-                has[x] = (np.int64(seg_v[d, first + x]) << CODE) + rank[i, d, first + x]
-                asks[x] = (np.int64(seg_w[d, first + x]) << CODE) + limit[i, d, first + x]
-            order, asking = np.argsort(has), np.argsort(asks)
-            code = np.int64(0)
-            x = 0
-            for y in range(n):
-                w = asking[y]
-                while x < n and has[order[x]] < asks[w]:
-                    halves.words[d, c.HAS_FIRST + i, order[x]] = (code << CODE) | order[x]
-                    x += 1
-                    code += x == n or has[order[x]] != has[order[x - 1]]
-                halves.words[d, c.ASKS_FIRST + i, y] = (code << CODE) | w
-            while x < n:  # v's that no w asks for
-                halves.words[d, c.HAS_FIRST + i, order[x]] = (code << CODE) | order[x]
-                x += 1
+            has, asks = halves.words[d, c.HAS_FIRST + i], halves.words[d, c.ASKS_FIRST + i]
+            for x in range(last - first):
+                has[x] = (np.int64(divides.rank[i, d, first + x]) << RANK) | x
+                asks[x] = (np.int64(divides.limit[i, d, first + x]) << RANK) | x
+            _sort(asks, 0, last - first, halves.spare)
     half = 1
     while half < blocks:
         half *= 2
@@ -149,7 +143,7 @@ def _finish(halves: Halves, first: int, done: int, half: int) -> None:
     for d in range(halves.words.shape[0]):
         for one in (c.HAS_FIRST, c.HAS_SECOND):
             words = halves.words[d, one]
-            words[low:high].sort()
+            _sort(words, low, high, halves.spare)
             size = 1
             while size < half:
                 start, middle = edges[done - 2 * size] - first, edges[done - size] - first
@@ -164,7 +158,7 @@ def conquer(
     """After the first `done` of `blocks`: what the last of them, as a left half, gives to its right half. `work`: rows
     of the events from `first` on. The tick used."""
     halves, divides, work = borrowed(halves_), borrowed(divides_), borrowed(work_)
-    limit, values, ext, edges, place = divides.limit, work.values, work.ext, halves.edges, halves.place
+    values, ext, edges, place = work.values, work.ext, halves.edges, halves.place
     node, node_ext, stamp, count = halves.branch, halves.branch_ext, halves.branch_stamp, halves.halves.shape[0]
     half = done & -done
     _finish(halves, first, done, half)
@@ -177,8 +171,8 @@ def conquer(
         has, asks = halves.words[d, c.HAS_SECOND], halves.words[d, c.ASKS_SECOND]
         x, give = left, 0
         for y in range(middle, right):
-            asked = asks[y] >> CODE
-            while x < middle and has[x] >> CODE < asked:
+            asked = asks[y] >> RANK
+            while x < middle and has[x] >> RANK < asked:
                 v = has[x] & EVENT
                 place[v] = -1
                 if seg_v[first + v] >= 0 and work.link[v * states + p, 0] != -2:
@@ -196,16 +190,15 @@ def conquer(
         current = -1
         for y in range(middle, right):
             w = asks[y] & EVENT
-            segment = seg_w[first + w]
-            if segment < 0 or limit[0, d, first + w] == 0 or limit[1, d, first + w] == 0:
+            segment, asked = seg_w[first + w], asks[y] >> RANK
+            if segment < 0 or asked == 0:
                 continue
             if segment != current:
                 current = segment
                 tick += 1
                 while x < middle and seg_v[first + (has[x] & EVENT)] < current:
                     x += 1
-            asked = asks[y] >> CODE
-            while x < middle and has[x] >> CODE < asked:
+            while x < middle and has[x] >> RANK < asked:
                 v = has[x] & EVENT
                 if place[v] >= 0:
                     put(node, node_ext, stamp, tick, place[v], give, values, ext, v * states + p)

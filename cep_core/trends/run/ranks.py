@@ -95,9 +95,28 @@ def make_divides(slice_: Slice, layers: tuple[Layer, ...], guards: Guarded) -> D
     for number, layer in enumerate(layers):
         coded = _coded(slice_, layer, guards)
         for i, comparison in enumerate(coded.inequalities):
-            rank[i, number, coded.v], limit[i, number, coded.w] = comparison.ordered()
+            _rank_over_segments(coded, comparison, rank[i, number], limit[i, number])
         coded.mark(seg_v[number], seg_w[number], 0)
     return Divides(rank, limit, seg_v, seg_w)
+
+
+def _rank_over_segments(coded: _Coded, comparison: _Comparison, rank: Int32s, limit: Int32s) -> None:
+    """Fill `rank` with places among all (segment, value) of V-events, in that order, and `limit` with how many of them
+    are below the segment and limit of each W-event, 0 where none of its segment is: events of one segment compare as
+    their values do, and limits above 0 rise with the segment."""
+    value_v, value_w = comparison.ordered()
+    has = _chosen(coded.segment_v, coded.valid_v).astype(np.int64) * (comparison.size + 1)
+    has += _chosen(value_v, coded.valid_v)
+    asks = _chosen(coded.segment_w, coded.valid_w).astype(np.int64) * (comparison.size + 1)
+    asks += _chosen(value_w, coded.valid_w)
+    ranks, _ = dense_ranks(has)
+    distinct = np.zeros(int(ranks.max(initial=-1)) + 1, np.int64)
+    distinct[ranks] = has
+    rank[_places(coded.v, len(coded.segment_v), coded.valid_v)] = ranks
+    size = coded.segments * (comparison.size + 1)
+    below = _below(distinct, asks, size)
+    some = below > _below(distinct, asks - _chosen(value_w, coded.valid_w), size)
+    limit[_places(coded.w, len(coded.segment_w), coded.valid_w)] = np.where(some, below, 0)
 
 
 @dataclass(frozen=True)
