@@ -17,8 +17,8 @@ from bench.airflow_batch import airflow_batch
 from bench.algebra import algebra
 from bench.automata import automata
 from bench.batches import batches
-from bench.dag_import import dag_import
 from bench.commands import commands
+from bench.dag_import import dag_import
 from bench.daily_history import daily_history
 from bench.engine import engine
 from bench.family import family

@@ -91,7 +91,8 @@ def small_project(folder: Path) -> Path:
     project = folder / "project"
     done(folder, trendlake("init", "project"))
     rows = [
-        f"t{n},2026-01-{1 + n // 48:02d}T{n % 24:02d}:{n % 60:02d}:00Z,c{n % 7},{n * 7919 % 997}.5" for n in range(EVENTS)
+        f"t{n},2026-01-{1 + n // 48:02d}T{n % 24:02d}:{n % 60:02d}:00Z,c{n % 7},{n * 7919 % 997}.5"
+        for n in range(EVENTS)
     ]
     (project / "trades.csv").write_text(HEADER + "\n".join(rows) + "\n")
     for number in range(CORRECTIONS):
