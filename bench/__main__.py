@@ -30,6 +30,7 @@ from bench.measured import Measured, show
 from bench.memory import memory
 from bench.page import PAGE, benchmarks_page, machine
 from bench.revisions import revisions
+from bench.scale import scale
 from bench.sharing import sharing
 from bench.small_runs import small_runs
 from bench.spark_job import spark_job
@@ -50,6 +51,7 @@ SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
     "Many patterns on Spark": lambda folder: batches(folder / "batches"),
     "Start of a worker": lambda folder: [warm_start()],
     "The whole Spark job": lambda folder: spark_job(folder / "lake"),
+    "Scale": lambda folder: scale(folder / "scale"),
     "Revisions": lambda folder: revisions(folder / "lake"),
     "One hot key": lambda folder: time_shards(folder / "lake"),
     "Commands": lambda folder: commands(folder / "commands"),
