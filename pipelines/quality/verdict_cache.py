@@ -25,7 +25,7 @@ from uuid import uuid4
 import numpy as np
 
 from trendlake.cep_core.events.array_types import AnyArray
-from trendlake.pipelines.quality.verdict import Question, Verdict, code_type
+from trendlake.pipelines.quality.verdict import Question, Verdict, code_type, hashing
 
 MAGIC = b"trendlake verdict 1\n"
 WORD = 8
@@ -81,9 +81,9 @@ def _name(data: str) -> str:
 
 
 def _about(table: Path, name: str) -> dict[str, Any]:
-    """The facts that tell a data file from another one in its place."""
+    """The facts that tell a data file from another one in its place, and its hashes from others."""
     state = (table / name).stat()
-    return {"file": name, "size": state.st_size, "time": state.st_mtime_ns}
+    return {"file": name, "size": state.st_size, "time": state.st_mtime_ns, "hashing": hashing()}
 
 
 def _written(file: Path, about: dict[str, Any], verdict: Verdict, question: Question) -> Verdict:

@@ -29,6 +29,7 @@ from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.quality import judge
+from trendlake.pipelines.quality import verdict as verdict_module
 from trendlake.pipelines.quality.judge import FewRows, Judged, ManyRows, judge_of
 from trendlake.pipelines.quality.verdict import Question
 from trendlake.pipelines.quality.verdict_cache import VerdictCache
@@ -336,6 +337,22 @@ def test_another_contract_and_another_rule_version(tmp_path: Path, monkeypatch: 
     with files_read(monkeypatch) as read:
         assert ids(judged(tmp_path, mild, version="2")) == []
     assert len(read) == 1
+
+
+def test_keys_that_are_hashed_in_another_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another version: what is kept says nothing about new files."""
+    contract = contract_of(tmp_path)
+    add(tmp_path, row("a", 1), row("b", 2))
+    with monkeypatch.context() as patch:
+        real = verdict_module.hashes_of
+        patch.setattr(verdict_module, "hashes_of", lambda rows, columns: ~real(rows, columns))
+        verdict_module.hashing.cache_clear()
+        assert ids(judged(tmp_path, contract)) == []
+    verdict_module.hashing.cache_clear()
+    add(tmp_path, row("a", 3))
+    with files_read(monkeypatch) as read:
+        assert len(ids(judged(tmp_path, contract))) > 0
+    assert len(read) >= 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "half", "empty", "bit", "foreign", "header", "masks", "another's"])
