@@ -46,7 +46,7 @@ VALIDATED = 500_000
 """Rows, of the columns that rules speak of, that Great Expectations is given."""
 CHECKED = 50_000
 """Staged rows of all runs of a step that are judged."""
-PUBLISHED = 250_000
+PUBLISHED = 500_000
 """Rows of the windows of a run, staged or published, that are compared and written."""
 REVISED = 250_000
 """Rows of a revision: those that have changed, and those of the windows that they touch."""

@@ -62,9 +62,11 @@ WITHOUT_TABLES = {
     "docs",
     "setup",
     "airflow",
+    "shell",
     "try",
 }
-"""Commands that ask for no table of the warehouse, `try` among them where it has a file; and Airflow, see below."""
+"""Commands that ask for no table of the warehouse, `try` among them where it has a file; Airflow, see below; and
+`shell`, whose commands ask for their own."""
 
 
 @pytest.fixture(scope="module")
