@@ -52,7 +52,7 @@ def compiled(folder: Path, kinds: list[str]) -> int:
             digest = hashlib.sha256(answer(entry).encode()).hexdigest()[:12]
             if digest != golden[kind]["cases"][entry.name]:
                 wrong.append(f"{kind}: {entry.name}")
-    for case in cases() if not kinds or "xml_join" in kinds else ():
+    for case in (case for case in cases() if "documents" in case and (not kinds or "xml_join" in kinds)):
         with suppress(TrendlakeError):  # of a case that is one
             engine(case["query"], in_micros(case["documents"]))
     if wrong:
