@@ -13,14 +13,14 @@ from types import ModuleType
 
 ELSEWHERE = frozenset({"sqlalchemy", "pyspark.ml", "pyspark.sql.connect"})
 """Packages by which Great Expectations judges tables of databases and of Spark; it is given those of this process."""
-_PROCESS = {"ours": False, "told": False}
+_PROCESS = {"is_ours": False, "has_announced": False}
 
 
 def begin() -> None:
     """To be called before anything is imported. Modules and their objects live until a command ends: the garbage
     collector, which would look at all of them again and again, comes rarely, and not at the end. It took a third of a
     small run."""
-    _PROCESS["ours"] = True
+    _PROCESS["is_ours"] = True
     gc.set_threshold(10_000, 20, 1_000)
     atexit.register(gc.freeze)
     sys.meta_path.insert(0, _Spared())
@@ -28,14 +28,14 @@ def begin() -> None:
 
 
 def _tell_once() -> None:
-    if not _PROCESS["told"]:
-        _PROCESS["told"] = True
+    if not _PROCESS["has_announced"]:
+        _PROCESS["has_announced"] = True
         print("compiling code for this processor, once: it takes up to half a minute", file=sys.stderr, flush=True)
 
 
 def before_a_command() -> None:
     """Has compilation announced, and spares pandas."""
-    if not _PROCESS["ours"]:
+    if not _PROCESS["is_ours"]:
         return
     from trendlake.cep_core.cache_folder import before_compilation
 

@@ -189,16 +189,16 @@ def joined(verdicts: Iterable[Verdict], rows: int, question: Question) -> Verdic
         for whole, part in zip(hashes, verdict.hashes, strict=True):
             whole[end : end + verdict.rows] = part
         end += verdict.rows
-        known = [numbers.setdefault(mask.tobytes(), len(numbers)) for mask in verdict.masks]
-        parts.append((verdict.rows, np.array(known, np.uint32), verdict.codes))
+        places = [numbers.setdefault(mask.tobytes(), len(numbers)) for mask in verdict.masks]
+        parts.append((verdict.rows, np.array(places, np.uint32), verdict.codes))
     if end != rows:
         raise AssertionError(f"{end} rows, not {rows}")
     masks = np.array([np.frombuffer(mask, np.bool_) for mask in numbers], np.bool_).reshape(-1, question.bits)
     if len(masks) <= 1:
         return Verdict(rows, masks, None, hashes)
     codes, start = np.empty(rows, code_type(len(masks))), 0
-    for size, known_of, own in parts:
+    for size, places_of, own in parts:
         if size:
-            codes[start : start + size] = known_of[0] if own is None else known_of[own]
+            codes[start : start + size] = places_of[0] if own is None else places_of[own]
         start += size
     return Verdict(rows, masks, codes, hashes)

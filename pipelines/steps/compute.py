@@ -165,13 +165,13 @@ def _changed(run: Run, version: int, table: str | None, record: Record) -> tuple
     if forms <= {run.plan.hash}:
         return run, NONE  # there was no other form
     ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
-    known = notes(run.lake, run.name, commits)
-    windows = changed(run, ledger, known, version, table)
+    stored_notes = notes(run.lake, run.name, commits)
+    windows = changed(run, ledger, stored_notes, version, table)
     check = reuse_check(run, windows)
     if check is not None:
         record.checks, record.windows = [check], len(windows)
         run = run.narrowed(windows)
-    settled = settled_members(run, ledger, known, version, table, commits[0].version)
+    settled = settled_members(run, ledger, stored_notes, version, table, commits[0].version)
     if (members := settled.check(run)) is not None:
         record.checks = [*record.checks, members]
     return run, settled

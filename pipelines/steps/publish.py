@@ -197,8 +197,8 @@ def _refuse_changed(run: Run, asked: Run, ledger: Ledger, basis: Basis) -> None:
     if run.windows == asked.windows:
         return
     commits = recent_commits(run.lake, run.warehouse.results(run.name))
-    known = notes(run.lake, run.name, commits)
-    to_compute = changed(asked, ledger, known, int(basis.source_version or 0), basis.source_table)
+    stored_notes = notes(run.lake, run.name, commits)
+    to_compute = changed(asked, ledger, stored_notes, int(basis.source_version or 0), basis.source_table)
     if to_compute and (to_compute.start < run.windows.start or to_compute.stop > run.windows.stop or not run.windows):
         raise StepOrderError(
             f"results of {run.name} that this run left alone have changed since they were looked at",

@@ -14,10 +14,10 @@ from tests.support.disks import full, small_disk
 PARSED = """
 from lark import Lark
 from trendlake.cep_core.language.parse import parse_duration, parse_pattern
-made = []
+parsers = []
 real = Lark._build_parser
-Lark._build_parser = lambda self: made.append(1) or real(self)
-print(parse_duration("5 minutes"), parse_pattern("SEQ(A a, B b)") is not None, len(made))
+Lark._build_parser = lambda self: parsers.append(1) or real(self)
+print(parse_duration("5 minutes"), parse_pattern("SEQ(A a, B b)") is not None, len(parsers))
 """
 MADE, KEPT = "300000000 True 1", "300000000 True 0"
 """What a process prints: a duration in microseconds, whether there is a pattern, how many parsers it has made."""

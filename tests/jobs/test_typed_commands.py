@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -90,3 +93,33 @@ def test_spark_starts_once(project: Path) -> None:
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[-1] == "True 3 ['local[*]', 'local[1]']"
+
+
+def test_a_terminal(project: Path) -> None:
+    """It has a prompt; Ctrl-C gives a new one, Ctrl-D ends, and the last command's exit code is the shell's."""
+    keyboard, terminal = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "TRENDLAKE_STATE"}
+    command = [sys.executable, "-m", "trendlake.command", "shell"]
+    ends = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
+    with subprocess.Popen(command, cwd=project, env=environment, **ends) as shell:
+        os.close(terminal)
+        text = screen(keyboard, "", prompts=1)
+        os.write(keyboard, b"ls\n")
+        text = screen(keyboard, text, prompts=2)
+        assert "falling" in text
+        shell.send_signal(signal.SIGINT)
+        text = screen(keyboard, text, prompts=3)
+        os.write(keyboard, b"show nothing\n")
+        text = screen(keyboard, text, prompts=4)
+        assert "no pattern 'nothing'" in text
+        os.write(keyboard, b"\x04")
+        assert shell.wait(60) == 1
+    os.close(keyboard)
+
+
+def screen(keyboard: int, text: str, prompts: int) -> str:
+    """`text` and more of a terminal's, until it shows so many prompts. Raises AssertionError after a silent minute."""
+    while text.count("trendlake> ") < prompts:
+        assert select.select([keyboard], [], [], 60)[0], text
+        text += os.read(keyboard, 4096).decode()
+    return text

@@ -26,9 +26,9 @@ from trendlake.cep_core.trends.kernels.arguments import (
     Work,
 )
 from trendlake.cep_core.trends.kernels.divide_and_conquer import holds
-from trendlake.cep_core.trends.kernels.numbers import add, clear
+from trendlake.cep_core.trends.kernels.numbers import add
 from trendlake.cep_core.trends.kernels.pair_predicates import Predicates, pair_true
-from trendlake.cep_core.trends.kernels.ranges import ranged
+from trendlake.cep_core.trends.kernels.ranges import meet, ranged
 
 
 @compiled.inlined
@@ -149,11 +149,7 @@ def stored(
         k = np.int64(ranks.limit[layer, e])
     while k > 0:
         x = at + k - 1
-        if work.stamp[x] == epoch:
-            touched = True
-            add(work.values, row, work.node, x)
-            for m in range(work.ext.shape[1]):
-                work.ext[row, m] = max(work.ext[row, m], work.node_ext[x, m])
+        touched |= meet(work, x, row, False, epoch)
         k &= k - 1
     return touched
 
@@ -178,15 +174,7 @@ def insert(
             size = fenwick.size[segment]
             k = np.int64(ranks.rank[layer, v]) + 1
         while k <= size:
-            x = at + k - 1
-            if work.stamp[x] != epoch:
-                work.stamp[x] = epoch
-                clear(work.node, x)
-                for m in range(work.ext.shape[1]):
-                    work.node_ext[x, m] = -np.inf
-            add(work.node, x, work.values, row)
-            for m in range(work.ext.shape[1]):
-                work.node_ext[x, m] = max(work.node_ext[x, m], work.ext[row, m])
+            meet(work, at + k - 1, row, True, epoch)
             k += k & -k
 
 

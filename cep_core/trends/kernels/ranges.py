@@ -20,8 +20,8 @@ from trendlake.cep_core.trends.kernels.arguments import Fenwick, Ranges, Ranks, 
 from trendlake.cep_core.trends.kernels.numbers import add, clear
 
 
-@compiled.part
-def _node(work: Work, x: int, row: int, puts: bool, epoch: int) -> bool:
+@compiled.inlined
+def meet(work: Work, x: int, row: int, puts: bool, epoch: int) -> bool:
     """Add a row to node x, or the node to the row; whether there was anything to add."""
     if puts:
         if work.stamp[x] != epoch:
@@ -47,7 +47,7 @@ def _climb(work: Work, first: int, size: int, rank: int, row: int, puts: bool, e
     any_node = False
     x = rank + size
     while x > 0:
-        any_node |= _node(work, first + x, row, puts, epoch)
+        any_node |= meet(work, first + x, row, puts, epoch)
         x >>= 1
     return any_node
 
@@ -59,11 +59,11 @@ def _span(work: Work, first: int, size: int, low: int, high: int, row: int, puts
     left, right = low + size, high + size
     while left < right:
         if left & 1:
-            any_node |= _node(work, first + left, row, puts, epoch)
+            any_node |= meet(work, first + left, row, puts, epoch)
             left += 1
         if right & 1:
             right -= 1
-            any_node |= _node(work, first + right, row, puts, epoch)
+            any_node |= meet(work, first + right, row, puts, epoch)
         left >>= 1
         right >>= 1
     return any_node

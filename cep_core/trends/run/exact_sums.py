@@ -227,9 +227,9 @@ class Cells:
         """Of each row of each cell that is not plain (C, rows): the logarithm; whether DECIMAL(38,0) holds the count;
         whether the digits are sure."""
         exact: Bools = (self.sums < WIDE) & (self.wide_of >= 0)[:, None]
-        known = exact | (self.error > 0.0)[:, None]
+        certain = exact | (self.error > 0.0)[:, None]
         logarithms, fits, sure = np.zeros(exact.size), np.zeros(exact.size, np.bool_), np.zeros(exact.size, np.bool_)
-        chosen = np.flatnonzero(known & ~self.plain[:, None])
+        chosen = np.flatnonzero(certain & ~self.plain[:, None])
         results = np.zeros(len(chosen)), np.zeros(len(chosen), np.bool_), np.zeros(len(chosen), np.bool_)
         words, leading = self._words.reshape(-1, 2)[chosen], self.leading.reshape(-1, 2)[chosen]
         error = np.repeat(self.error, exact.shape[1])[chosen]

@@ -192,11 +192,11 @@ class TableHere:
         without a time it may say either. Only row groups that do not say it are read."""
         path, schema = self.folder / file, arrow_schema(self.schema, [time])
         groups = row_groups.times(path, time)
-        known = [row_groups.in_slice(group, slice_) for group in groups]
-        if None not in known and len(set(known)) < 2:
-            return True in known
+        answers = [row_groups.in_slice(group, slice_) for group in groups]
+        if None not in answers and len(set(answers)) < 2:
+            return True in answers
         parts = []
-        for at, (group, answer) in enumerate(zip(groups, known, strict=True)):
+        for at, (group, answer) in enumerate(zip(groups, answers, strict=True)):
             if answer is not None:
                 parts.append(np.full(group.rows, answer))
             else:

@@ -315,7 +315,7 @@ def _file_of(table: TableHere, rows: Iterable[pa.RecordBatch], rows_a_group: int
     try:
         with ParquetWriter(table.folder / name, schema, store_schema=False, write_statistics=bounded) as file:
 
-            def write() -> None:
+            def write_group() -> None:
                 file.write_table(pa.Table.from_batches(group, schema), row_group_size=rows_a_group)
                 group.clear()
 
@@ -323,8 +323,9 @@ def _file_of(table: TableHere, rows: Iterable[pa.RecordBatch], rows_a_group: int
                 seen.add(batch)
                 group.append(batch)
                 if sum(len(part) for part in group) >= rows_a_group:
-                    write()
-            write()
+                    write_group()
+            if any(len(part) for part in group):  # a row group without rows has no bounds
+                write_group()
     except BaseException:  # half a file would take the room that a full disk lacks
         (table.folder / name).unlink(missing_ok=True)
         raise

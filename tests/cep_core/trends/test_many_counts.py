@@ -51,10 +51,10 @@ def test_exact_counts(counts: list[int]) -> None:
     n = len(counts)
     words = np.array([(count & (2**64 - 1), count >> 64) for count in counts], np.uint64)
     logarithms, fits, sure = shown(words, np.ones(n, np.bool_), np.zeros((n, 2)), np.zeros(n))
-    for count, logarithm, holds, known in zip(counts, logarithms, fits, sure, strict=True):
+    for count, logarithm, holds, certain in zip(counts, logarithms, fits, sure, strict=True):
         assert holds == (count <= LARGEST_COUNT)
-        assert known or not holds
-        if known and count:
+        assert certain or not holds
+        if certain and count:
             assert logarithm == count_log10(Number(count))
         assert count or logarithm == 0.0
 
@@ -63,12 +63,12 @@ def test_exact_counts(counts: list[int]) -> None:
 @given(SCALED)
 def test_counts_within_an_error(number: tuple[float, int, float]) -> None:
     top, e, error = number
-    (logarithm,), (holds,), (known,) = shown(
+    (logarithm,), (holds,), (certain,) = shown(
         np.zeros((1, 2), np.uint64), np.zeros(1, np.bool_), np.array([(top, float(e))]), np.array([error])
     )
     expected = count_log10(Number.of(top, 0.0, float(e), error))
     assert not holds
-    assert (logarithm if known else None) == expected
+    assert (logarithm if certain else None) == expected
 
 
 @pytest.mark.parametrize("pattern", ["S+", "SEQ(S+, T?)"])

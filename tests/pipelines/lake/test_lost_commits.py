@@ -119,9 +119,9 @@ def test_a_clock_that_is_behind(spark: SparkSession, tmp_path: Path, monkeypatch
     lake.bring([row(2)])
     monkeypatch.undo()
     now = datetime.now(UTC)
-    known = known_commits(bare_lake(spark), lake.path)
-    assert [commit.version for commit in known] == [2, 1, 0]
-    assert known[0].at == known[1].at
+    history = known_commits(bare_lake(spark), lake.path)
+    assert [commit.version for commit in history] == [2, 1, 0]
+    assert history[0].at == history[1].at
     assert version_of(bare_lake(spark), lake.path, now.isoformat()) == 2
     rows = spark.createDataFrame(table_of([row(3)]))
     rows.write.format("delta").mode("append").option("userMetadata", '{"at": 5, "stage": 7}').save(lake.path)

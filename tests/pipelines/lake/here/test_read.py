@@ -395,6 +395,21 @@ def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
         compact(bare_lake(spark), str(tmp_path / "none"))
 
 
+def test_row_groups_of_what_is_put_together(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None is without rows, also where the last one is full."""
+    lake, path = bare_lake(spark), new_table(spark, tmp_path / "t")
+    for number in range(6):
+        append_any(lake, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+    monkeypatch.setattr(writes, "ROWS_A_GROUP", 2)
+    compact(lake, path)
+    table = table_here(lake, path)
+    (file,) = table.files
+    about = pq.read_metadata(table.folder / file)
+    assert [about.row_group(at).num_rows for at in range(about.num_row_groups)] == [2, 2, 2]
+
+
 def test_two_put_files_together_at_once(spark: SparkSession, tmp_path: Path) -> None:
     """Of the same files, while others are added: each row is there once, whoever came first."""
     path = new_table(spark, tmp_path / "t")
