@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from trendlake.cep_core.language.unparse import moment
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
 from trendlake.cep_core.matches.kernels.buffer import Bounds
 from trendlake.cep_core.matches.run import matcher
-from trendlake.cep_core.matches.run.buffer import Chunk, Match, Reading, chunk_of
+from trendlake.cep_core.matches.run.buffer import Chunk, Match, Reading, Step, by_event, chunk_of
 from trendlake.cep_core.matches.run.events import Stream
 from trendlake.cep_core.matches.run.match_ids import digests_of
 from trendlake.cep_core.matches.run.matcher import Automaton
@@ -58,7 +59,7 @@ class Matches:
         self.automaton = Automaton(plan, stream, **automaton)
         digests = digests_of(stream.columns.raw(plan.schema.event_id))
         fences = self.fences
-        bounds = Bounds(stream.time, fences.after, fences.lead, fences.latest)
+        bounds = Bounds(stream.time, stream.low, fences.after, fences.spared, fences.lead, fences.latest)
         self.reading = Reading(len(plan.parts), digests, bounds)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -113,7 +114,7 @@ class Matches:
         return [node for node, _ in both], [horizon for _, horizon in both]
 
     def _one_by_one(self) -> Iterator[Chunk]:
-        """The match that ends first, of several the one `preferred` names first; then the next that starts after it."""
+        """The match that ends first, of several the one `preferred` names first; then the next that starts later."""
         matches: list[Match] = []
         for ends, horizon in self.automaton.endings():
             match = self._preferred(ends, horizon)
@@ -125,9 +126,13 @@ class Matches:
         yield chunk_of(matches, len(self.plan.parts), self.reading.digests)
 
     def _preferred(self, ends: list[int], horizon: int) -> Match | None:
-        runs = preferred(self.automaton.buffer, ends, horizon, self.fences)
-        matches = (match_of(self.plan, steps) for steps in runs)
-        return next((match for match in matches if not self.finish.ruled_out(match)), None)
+        """The preferred match. `ends`: nodes of events that are not later than each other."""
+        buffer = self.automaton.buffer
+        found: list[list[Step]] = []
+        for nodes in by_event(buffer, ends).values():
+            runs = preferred(buffer, nodes, horizon, self.fences)
+            found += islice((run for run in runs if not self.finish.ruled_out(match_of(self.plan, run))), 1)
+        return match_of(self.plan, min(found)) if found else None
 
     def _too_many(self, event: int, pane: int) -> TooManyMatchesError:
         values = ((name, self.stream.raw(name)[event]) for name in self.plan.partition)
