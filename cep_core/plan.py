@@ -99,6 +99,10 @@ class AnyPlan(Reading, Protocol):
         """Notes on expressions that are legal and rarely meant. It is no part of the plan's identity."""
 
     @property
+    def having(self) -> tuple[s.Expr, ...]:
+        """Conditions on a result row: `run_plan` gives the rows for which all are true."""
+
+    @property
     def shard_key(self) -> tuple[str, ...]:
         """Events that differ on these never meet; () when all may."""
 

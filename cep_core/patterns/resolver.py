@@ -3,6 +3,7 @@ places."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -78,6 +79,11 @@ class Checking:
             return parser(text)
         except TextError as error:
             cause = PatternSyntaxError(error.message, hint=error.hint)
+            if parser is parse_condition and (count := re.search(r"\bcount\s*\(\s*\*\s*\)", text, re.IGNORECASE)):
+                message = "COUNT(*) is an aggregate: it goes into return, not into a condition"
+                hint = 'return: {n: COUNT(*)} and having: ["n >= 4"]'
+                self.report(BadConditionError(message, hint=hint), path, count.span())
+                return None
             self.report(cause, path, (error.offset, error.offset + error.width))
             return None
 
@@ -93,7 +99,12 @@ class Checking:
         """The family of an attribute. Raises ExpressionError."""
         if not attribute.variable:
             name = attribute.name
-            if name in self.types:
+            if name in getattr(self.pattern, "returns", ()):
+                message, hint = (
+                    f"'{name}' is a measure: it is known of the finished row",
+                    "write the condition in having",
+                )
+            elif name in self.types:
                 message, hint = f"'{name}' is a variable: a condition compares its columns", f"write {name}.COLUMN"
             else:
                 message, hint = f"'{name}' needs a variable", f"write {next(iter(self.types), 'V')}.{name}"

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from trendlake.cep_core.errors import EngineFailureError, TrendlakeError
 from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.having import rows_that_hold
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.plan import AnyPlan
 from trendlake.cep_core.sharing.batches import Batch, Batches
@@ -45,6 +46,7 @@ def run_plans(
     windows_of = [wanted[owner] for owner in with_members.owners]
     shared = _Shared(Columns(_taken(events)), with_members.plans, windows_of, watermark)
     for number, answer in shared.answers():
+        answer = _kept(with_members.plans[number], answer)
         for member in shared.equal[number]:
             yield from with_members.folded(member, answer)
 
@@ -61,6 +63,16 @@ def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, wate
     return answer
 
 
+def _kept(plan: AnyPlan, answer: Answer) -> Answer:
+    """The rows for which `having` is true, or the error."""
+    if isinstance(answer, TrendlakeError):
+        return answer
+    try:
+        return rows_that_hold(plan.having, answer)
+    except TrendlakeError as error:
+        return error
+
+
 class _Shared:
     """Plans over the events of `columns`. `equal`: by the number of a plan those of all that are equal to it, warnings
     aside, and are asked for the same windows; of several the first alone is run."""
@@ -75,7 +87,7 @@ class _Shared:
             self.equal[0] = [0]
             return
         for number, (plan, own) in enumerate(zip(plans, windows, strict=True)):
-            key = template_of(plan) or bare(plan)
+            key = template_of(plan) or bare(plan), plan.having
             self.equal.setdefault(first.setdefault((key, own), number), []).append(number)
 
     def answers(self) -> Iterator[tuple[int, Answer]]:
@@ -92,7 +104,7 @@ class _Shared:
         batches, lanes = Batches(), Lanes()
         for at, (number, plan) in enumerate(zip(numbers, plans, strict=True)):
             members, lane = KINDS[plan.kind].members, interests.lane(at)
-            form = members.form(plan, lane.left) if lane is not None and members is not None else None
+            form = members.form(_of_all_rows(plan), lane.left) if lane is not None and members is not None else None
             key = (form, self.windows[number])
             many = lane is not None and not batches.small(lane.most)
             if many and lane is not None and members is not None and form is not None and members.has_lanes(form):
@@ -198,6 +210,12 @@ def template_of(plan: AnyPlan) -> tuple[Any, tuple[Any, ...]] | None:
 def bare(plan: Any) -> AnyPlan:
     """A plan without its warnings: plans that are equal then have the same rows."""
     same: AnyPlan = replace(plan, warnings=()) if plan.warnings else plan
+    return same
+
+
+def _of_all_rows(plan: Any) -> AnyPlan:
+    """A plan without `having`, which is asked of its rows: plans that differ in it only are of one form."""
+    same: AnyPlan = replace(plan, having=()) if plan.having else plan
     return same
 
 

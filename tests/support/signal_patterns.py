@@ -14,6 +14,25 @@ group_by: [place]
 within: 8 hours
 slide: 4 hours
 """,
+    "rows that hold": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[place]", "a.price < NEXT(a).price"]
+return: {trends: COUNT(*), most: MAX(a.price)}
+having: ["trends > 1", "most > 2 OR place = 'n'"]
+group_by: [place]
+within: 8 hours
+slide: 4 hours
+""",
+    "matches that hold": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[place]"]
+return: {total: SUM(b.price), n: COUNT(b)}
+having: ["n > 1", "end - start < 3 hours"]
+within: 5 hours
+""",
     # The events of the NOT need not agree on anything: each touches every group of its windows.
     "a NOT for all": """\
 kind: trends
@@ -179,6 +198,7 @@ ALWAYS = ("plain", "automaton", "documents of all history")
 """Those that `make test` tries too; `make chaos` tries all."""
 EDITS = {
     "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),
+    "another row": ("rows that hold", "trends > 1", "trends > 2"),
     "another column": ("plain", "return: {", "return: {least: MIN(a.price), "),
     "another step": ("algebra", "$2.price >= $.price", "$2.price > $.price"),
     "another query": ("documents", "[$k = $l]", "[normalize-space($k) = normalize-space($l)]"),

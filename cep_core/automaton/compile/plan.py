@@ -12,7 +12,7 @@ import pyarrow as pa
 from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
 from trendlake.cep_core.events.windows import Windows
 from trendlake.cep_core.expressions.advice import Advice
-from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.fingerprint import ADDED, added, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.plan import ResultShape
 
@@ -81,6 +81,8 @@ class AutomatonPlan:
     schema: EventSchema
     warnings: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = field(default=(), compare=False)
+    having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
+    """Conditions on a result row: see `cep_core.having`."""
 
     @cached_property
     def hash(self) -> str:
@@ -108,7 +110,7 @@ class AutomatonPlan:
         )
         final = frozenset(self.states[q] for q in self.final) & {target for _, target, _ in named}
         what = (self.states[self.start], final, self.register, named, self.partition_by, self.within)
-        return fingerprint((*what, EventSchema(columns, *roles)), LANGUAGE_VERSION)
+        return fingerprint((*what, EventSchema(columns, *roles), *added(self.having)), LANGUAGE_VERSION)
 
     def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
         """A window in whose time a lifetime begins or ends is by itself; those between two such have the same arcs."""

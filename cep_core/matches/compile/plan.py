@@ -14,7 +14,7 @@ from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema,
 from trendlake.cep_core.events.windows import AGES, Windows
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
-from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.fingerprint import ADDED, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.model import Output
 from trendlake.cep_core.patterns.model import Selection
@@ -97,6 +97,8 @@ class MatchesPlan(InPanes):
     schema: EventSchema
     warnings: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = field(default=(), compare=False)
+    having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
+    """Conditions on a result row: see `cep_core.having`."""
 
     @cached_property
     def hash(self) -> str:

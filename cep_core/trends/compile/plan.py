@@ -19,7 +19,7 @@ from trendlake.cep_core.errors import (
 from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
 from trendlake.cep_core.events.windows import Windows
 from trendlake.cep_core.expressions.advice import Advice
-from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.fingerprint import ADDED, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.patterns.model import Selection
 from trendlake.cep_core.plan import OneForm, ResultShape
@@ -68,6 +68,8 @@ class Plan(OneForm):
     implied: tuple[str, ...] = ()
     """Group columns no equivalence names: they part trends, but not the stream of `partition_contiguous`."""
     advice: tuple[Advice, ...] = field(default=(), compare=False)
+    having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
+    """Conditions on a result row: see `cep_core.having`."""
 
     @cached_property
     def hash(self) -> str:
