@@ -57,7 +57,7 @@ class Checking:
 
     def condition(self, text: str, path: Path_) -> s.Condition | None:
         """A condition whose parameters know their types; None where it is none, which is reported."""
-        node = self.parsed(parse_condition, text, path)
+        node = self.parsed(_condition, text, path)
         try:
             return None if node is None else typed(node, self.pattern.parameters)
         except UnknownHereError as error:
@@ -79,11 +79,6 @@ class Checking:
             return parser(text)
         except TextError as error:
             cause = PatternSyntaxError(error.message, hint=error.hint)
-            if parser is parse_condition and (count := re.search(r"\bcount\s*\(\s*\*\s*\)", text, re.IGNORECASE)):
-                message = "COUNT(*) is an aggregate: it goes into return, not into a condition"
-                hint = 'return: {n: COUNT(*)} and having: ["n >= 4"]'
-                self.report(BadConditionError(message, hint=hint), path, count.span())
-                return None
             self.report(cause, path, (error.offset, error.offset + error.width))
             return None
 
@@ -150,6 +145,18 @@ class Checking:
 
     def place_of(self, path: Path_, span: s.Span) -> Place:
         return self.pattern.document.place(path, offset=span[0], width=span[1] - span[0])
+
+
+def _condition(text: str) -> s.Condition:
+    try:
+        return parse_condition(text)
+    except TextError:
+        count = re.search(r"\bcount\s*\(\s*\*\s*\)", text, re.IGNORECASE)
+        if count is None:
+            raise
+        message = "COUNT(*) is an aggregate: it goes into return, not into a condition"
+        low, high = count.span()
+        raise TextError(message, low, high - low, 'return: {n: COUNT(*)} and having: ["n >= 4"]') from None
 
 
 def constant_true(node: s.Expr) -> bool:

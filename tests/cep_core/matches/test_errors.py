@@ -89,7 +89,7 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
         ("a[i].price >", "a[2].price >", "SYNTAX", "indices are"),
         ("a[a.LEN]", "a[b.LEN]", "SYNTAX", "a[a.LEN]"),
         ("avg(", "avg(a.price) + avg(", "TYPE_MISMATCH", "AVG is an aggregate: it goes into return"),
-        ("b.volume < 0.8", "COUNT(a) = 3 AND b.volume < 0.8", "TYPE_MISMATCH", "having: [\"n >= 4\"]"),
+        ("b.volume < 0.8", "COUNT(a) = 3 AND b.volume < 0.8", "TYPE_MISMATCH", 'having: ["n >= 4"]'),
         ("avg(a[..i-1].price)", "avg(a[..i-1].symbol)", "TYPE_MISMATCH", "AVG does not take a string"),
         ("avg(a[..i-1].price)", "median(a[..i-1].price)", "SYNTAX", "running aggregates are"),
         ("b.volume <", "b.symbol <", "TYPE_MISMATCH", "cannot compare a string"),
