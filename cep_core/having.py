@@ -79,6 +79,7 @@ class _Checking(Checking):
 
     def __init__(self, pattern: Pattern, plan: AnyPlan) -> None:
         super().__init__(pattern, schema_of(plan.result_schema.empty_table(), roles=()))
+        self.families |= dict.fromkeys(plan.result_shape.durations, "duration")
         self.lists = [field.name for field in plan.result_schema if pa.types.is_nested(field.type)]
 
     def read(self, index: int, text: str) -> list[s.Expr]:

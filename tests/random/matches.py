@@ -56,6 +56,7 @@ OF_KLEENE = (
     "{v}.x {op} {v}[{v}.LEN].x",
     "{v}[i].x {op} {v}[{v}.LEN].n",
     "{v}[i].event_time - {v}[i-1].event_time < 3 seconds",
+    "seconds({v}[i].event_time - {v}[1].event_time) {op} {c} + 0.5",
     "{v}[i].g = {v}[i-1].g OR {v}[i].x % 2 = 1",
     "NOT ({v}[i].x {op} {v}[i-1].x)",
     "coalesce({v}[i].x, {c}) {op} least({v}[i-1].x, {v}[1].y)",
@@ -87,6 +88,8 @@ MEASURES_OF_KLEENE = (
     "{v}[1].x",
     "{v}[{v}.LEN].y - {v}[1].x",
     "COUNT({v}) * 2",
+    "{v}[{v}.LEN].event_time - {v}[1].event_time",
+    "minutes({v}[{v}.LEN].event_time - {v}[1].event_time) + AVG({v}.x)",
     "MIN({v}.event_time)",
 )
 MEASURES_OF_ONE = ("{v}.x", "COUNT({v})", "AVG({v}.x)", "{v}.y + {v}.n", "upper({v}.g)", "{v}.event_time")

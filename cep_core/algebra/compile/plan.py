@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from trendlake.cep_core.algebra.compile.form import Form, form_of
 from trendlake.cep_core.algebra.compile.nodes import Aggregate, Base, Node, attributes_of, expressions, inputs
-from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
+from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, key_type, result_type
 from trendlake.cep_core.events.windows import Windows
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.fingerprint import ADDED, added, digest, fingerprint
@@ -140,6 +140,3 @@ class AlgebraPlan(InPanes):
         return [one for node in self.nodes for one in expressions(node)]
 
 
-def result_type(family: str) -> pa.DataType:
-    """The Arrow type of an attribute: a duration is a whole number of microseconds."""
-    return pa.int64() if family == "duration" else arrow_type(family)

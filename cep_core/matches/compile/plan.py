@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from trendlake.cep_core.errors import TypeMismatchError
 from trendlake.cep_core.events.array_types import Int64s
-from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
+from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, key_type, result_type
 from trendlake.cep_core.events.windows import AGES, Windows
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
@@ -201,7 +201,8 @@ class MatchesPlan(InPanes):
             return ResultShape("results_compressed", graphs, begins=("start", 0))
         events = tuple(part.variable for part in self.parts)
         columns = {"events": events, "measure": tuple(m.name for m in self.measures)}
-        return ResultShape("results_matches", columns, begins=("start", 0))
+        durations = tuple(m.name for m in self.measures if m.family == "duration")
+        return ResultShape("results_matches", columns, durations=durations, begins=("start", 0))
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -212,7 +213,7 @@ class MatchesPlan(InPanes):
             return schema_of_graphs(ids)
         fields = [pa.field("match_id", pa.string()), pa.field("start", TIME_TYPE), pa.field("end", TIME_TYPE)]
         fields += [pa.field(part.variable, pa.list_(ids)) for part in self.parts]
-        fields += [pa.field(measure.name, arrow_type(measure.family)) for measure in self.measures]
+        fields += [pa.field(measure.name, result_type(measure.family)) for measure in self.measures]
         return pa.schema(fields)
 
 

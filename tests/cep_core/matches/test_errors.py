@@ -98,7 +98,7 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
         ("COUNT(a)", "COUNT(*)", "SYNTAX", "not expected"),
         ("COUNT(a)", "SUM(a.symbol)", "TYPE_MISMATCH", "SUM does not take a string"),
         ("COUNT(a)", "a[i].price", "BAD_CONDITION", "several events of a"),
-        ("COUNT(a)", "b.event_time - a[1].event_time", "TYPE_MISMATCH", "type duration"),
+        ("COUNT(a)", "seconds(b.price)", "TYPE_MISMATCH", "seconds takes a duration"),
         ("steps: COUNT(a)", "a: COUNT(a)", "BAD_CONDITION", "column of the variable 'a'"),
         ("steps: COUNT(a)", "match_id: COUNT(a)", "BAD_VALUE", "every results table"),
         ("within: 1 hour", "within: 1 hour\nselect: skip", "BAD_VALUE", "select"),
