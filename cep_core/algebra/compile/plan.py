@@ -138,5 +138,3 @@ class AlgebraPlan(InPanes):
     def expressions(self) -> list[s.Expr]:
         """Every condition and value."""
         return [one for node in self.nodes for one in expressions(node)]
-
-
