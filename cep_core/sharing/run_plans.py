@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from trendlake.cep_core.errors import EngineFailureError, TrendlakeError
+from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.having import rows_that_hold
 from trendlake.cep_core.kinds import KINDS
@@ -21,6 +22,8 @@ from trendlake.cep_core.sharing.batches import Batch, Batches
 from trendlake.cep_core.sharing.families import Answer, Unfolded
 from trendlake.cep_core.sharing.interest import Interest, Interests
 from trendlake.cep_core.sharing.lanes import Lane, Lanes, masks_of
+
+LOWEST = -(2**63)
 
 
 def run_plans(
@@ -33,8 +36,8 @@ def run_plans(
     any order. A plan's rows, or its error, are those of `run_plan`.
 
     `events` may have columns and event types beyond those that a plan reads. `windows`: of each plan those that are
-    computed (None: all). `watermark`: how far time is known to have come, microseconds, for plans that wait; else the
-    latest event, or the end of a plan's windows, says it.
+    computed (None: all). `watermark`: how far time is known to have come, microseconds, for rows that wait; else the
+    latest event of all, or the end of a plan's windows.
 
     An error of one plan does not stop the others. An error that no user can fix is an `EngineFailureError` with the
     exception as its cause. Raises ValueError where `windows` are not as many as plans.
@@ -81,6 +84,7 @@ class _Shared:
         self, columns: Columns, plans: Sequence[AnyPlan], windows: Sequence[range | None], watermark: int | None
     ) -> None:
         self.columns, self.plans, self.windows, self.watermark = columns, plans, windows, watermark
+        self._latest: dict[str, int | None] = {}
         first: dict[Any, int] = {}
         self.equal: dict[int, list[int]] = {}
         if len(plans) == 1:  # to hash a plan of 10,000 arcs takes as long as to run it
@@ -186,10 +190,22 @@ class _Shared:
         for (number, lane), table in zip(lanes, tables, strict=True):
             yield number, lane, table
 
+    def _reached(self, number: int) -> int | None:
+        """The watermark of a plan; None: the end of its windows."""
+        plan = self.plans[number]
+        if self.watermark is not None or self.windows[number] is not None:
+            return self.watermark
+        name = plan.schema.event_time
+        if name not in self._latest:
+            times = self.columns.column(name) if self.columns.has(name) and self.columns.length else None
+            latest = None if times is None or times.null_count == len(times) else numbers(times, LOWEST).max()
+            self._latest[name] = None if latest is None else int(latest)
+        return self._latest[name]
+
     def _run(self, number: int, columns: Columns) -> Answer:
         plan = self.plans[number]
         try:
-            return KINDS[plan.kind].run(plan, columns, self.windows[number], self.watermark)
+            return KINDS[plan.kind].run(plan, columns, self.windows[number], self._reached(number))
         except TrendlakeError as error:
             return error
         except Exception as failure:

@@ -33,6 +33,13 @@ return: {total: SUM(b.price), n: COUNT(b)}
 having: ["n > 1", "end - start < 3 hours"]
 within: 5 hours
 """,
+    # Longer than within: rows of a pane depend on events far behind it.
+    "an absence with a limit": """\
+kind: matches
+pattern: SEQ(A a, B b, NOT C c within 7 hours)
+where: ["[place]"]
+within: 3 hours
+""",
     # The events of the NOT need not agree on anything: each touches every group of its windows.
     "a NOT for all": """\
 kind: trends

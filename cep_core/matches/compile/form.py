@@ -50,8 +50,8 @@ class Form:
 
 
 def form_of(plan: MatchesPlan, left: tuple[tuple[s.Expr, ...], ...]) -> Form | None:
-    """None where a plan is not to be run as one with others: where its rows are graphs."""
-    if plan.output == "compressed":
+    """None where a plan is not to be run as one with others: where its rows are graphs, or wait for time to come."""
+    if plan.output == "compressed" or plan.limit_of_last is not None:
         return None
     asked = tuple(
         condition

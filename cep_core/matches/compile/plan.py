@@ -47,12 +47,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Negation:
-    """`NOT type variable` after the first `after` parts; `conditions` are those that speak of its events."""
+    """`NOT type variable` after the first `after` parts; `conditions` are those that speak of its events; `within`: it
+    looks so many microseconds from the event before it, None: as far as the match, or its window, reaches."""
 
     variable: str
     type_name: str
     after: int
     conditions: tuple[s.Expr, ...] = ()
+    within: int | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True)
@@ -158,17 +160,27 @@ class MatchesPlan(InPanes):
 
     @property
     def trails(self) -> bool:
-        """Whether a NOT stands last: a match is decided `within` after its first event, not by its last."""
+        """Whether a NOT stands last: a match is decided later than by its last event."""
         return any(negation.after == len(self.parts) for negation in self.negations)
+
+    @property
+    def limit_of_last(self) -> int | None:
+        """So many microseconds after its last event a match is decided; None: at its last event, or, where a NOT
+        `trails`, `within` after its first."""
+        limits = [one.within for one in self.negations if one.after == len(self.parts) and one.within is not None]
+        return max(limits, default=None)
 
     @property
     def windows(self) -> Windows:
         """Window j ends with pane j, [j*pane, (j+1)*pane), and holds all that a match decided in that pane needs: the
         events up to `within` before (twice that where a NOT looks back from a match that another decides late;
         everything, where matches must not overlap). A match is decided by its last event, or, where a NOT trails, when
-        `within` has passed since its first; a compressed row with such a NOT, when it has passed since the last."""
+        `within` has passed since its first; a compressed row with such a NOT, when it has passed since the last. A NOT
+        with a limit of its own decides when that has passed since the last."""
         looks_back = self.trails and (self.leads or self.output == "compressed")
         reach = 2 * self.within if looks_back else self.within
+        if self.limit_of_last is not None:
+            reach = self.within + self.limit_of_last
         if self.output == "non_overlap":
             reach = AGES
         return Windows(reach + self.pane, self.pane, -reach)
@@ -176,6 +188,8 @@ class MatchesPlan(InPanes):
     def decided(self, start: Moments, end: Moments) -> Moments:
         """The moment (microseconds) whose pane a match belongs to; `start` and `end`: times of its first and last
         event. Of a compressed row, that of its last match."""
+        if self.limit_of_last is not None:
+            return end + self.limit_of_last - 1
         if not self.trails:
             return end
         return (end if self.output == "compressed" else start) + self.within - 1
@@ -183,6 +197,8 @@ class MatchesPlan(InPanes):
     def owned(self, windows: range) -> tuple[str, int, int]:
         """Matches of `windows` (not empty) are those decided in their panes."""
         column, low, high = super().owned(windows)
+        if (limit := self.limit_of_last) is not None:
+            return column, low - limit + 1, high - limit + 1
         if self.trails:
             column = "end" if self.output == "compressed" else "start"
             return column, low - self.within + 1, high - self.within + 1
@@ -237,7 +253,9 @@ def aggregated(read: s.Attribute, family: str, function: str | None = None) -> s
 
 
 def is_fence(plan: MatchesPlan, negation: Negation) -> bool:
-    """Whether it rules out by place alone."""
+    """Whether it rules out by place alone, or, last, by its time alone."""
+    if negation.within is not None and negation.after < len(plan.parts):
+        return False
     bound = {part.variable for part in plan.parts}
     reads = (read.variable for one in negation.conditions for read in s.attributes(one))
     scoped = any(negation.variable in scope and scope & bound for _, scope in plan.scoped)

@@ -187,8 +187,8 @@ class Automaton:
         ends: list[int] = []
         horizons: list[int] = []
         horizon = 0
-        for found, horizon in self.slow.endings(self.begun):
-            nodes = [node for position, node in found if position > reported]
+        for ends_of_step, horizon in self.slow.endings(self.begun):
+            nodes = [node for position, node in ends_of_step if position > reported]
             if not nodes:
                 continue
             ends += nodes

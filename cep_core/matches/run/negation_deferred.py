@@ -94,7 +94,10 @@ class Finish:
         return before, after
 
     def _in_time(self, negation: Negation, match: Match, event: int) -> bool:
-        """A first or last NOT looks as far as a window that holds the match may reach."""
+        """A NOT with a limit looks as far as that; a first or last one as far as a window that holds the match may
+        reach."""
+        if negation.within is not None:
+            return self.time[event] - self.time[match[negation.after - 1][-1]] < negation.within
         if negation.after == 0:
             return self.time[match[-1][-1]] - self.time[event] < self.plan.within
         if negation.after == len(match):

@@ -6,6 +6,7 @@ partition), only the nearest such event matters:
   part's last event;
 - first: the last n that is not later than the match's first event must not be within the window that reaches back from
   its last;
+- last, with a limit: the next n that is not earlier than the match's last event must not be within it;
 - last: the next n that is not earlier than the match's last event must not be within the window of its first.
 An event of the match is not its own n. Which events are later than others, `cep_core.matches.run.events` says by `low`
 and `high`. Each is known of an event before any match is read (ADR 3 does the same for trends), so matches that a NOT
@@ -43,15 +44,19 @@ class Fences:
         self.after = np.full((len(plan.parts), count), -1, np.int64)
         self.spared = self.after.copy()
         self.lead, self.latest = np.full(count, NEVER, np.int64), np.full(count, EVER, np.int64)
-        gaps: dict[int, int] = {}
+        gaps: dict[tuple[int, int | None], int] = {}
         for k, negation in fences:
-            gaps[negation.after] = gaps.get(negation.after, 0) | 1 << k
-        for after, bits in gaps.items():
+            gap = negation.after, negation.within
+            gaps[gap] = gaps.get(gap, 0) | 1 << k
+        for (after, limit), bits in gaps.items():
             negated = np.flatnonzero(stream.negated & np.uint64(bits))
             if not len(negated):
                 continue
             near = _Nearest(stream, negated)
-            if after == len(plan.parts):
+            if limit is not None:
+                near_by = near.next_time(EVER) - limit < stream.time
+                self.latest = np.where(near_by, NEVER, self.latest)
+            elif after == len(plan.parts):
                 self.latest = near.next_time(EVER) - plan.within
             elif after == 0:
                 self.lead = near.last_time(NEVER)

@@ -26,17 +26,20 @@ from trendlake.cep_core.matches.run.non_overlap import preferred
 from trendlake.cep_core.matches.run.results import result_table
 
 
-def run_matches(plan: MatchesPlan, columns: Columns, windows: range | None = None) -> pa.Table:
+def run_matches(
+    plan: MatchesPlan, columns: Columns, windows: range | None = None, watermark: int | None = None
+) -> pa.Table:
     """Results (`plan.result_schema`) of a plan over events, of all keys, in any order; of `windows` only, if
-    given. Raises BadEventsError, TooManyMatchesError."""
+    given. Those of a NOT with a limit at the end are held back until the `watermark` (microseconds; None: the end of
+    the windows) has reached it. Raises BadEventsError, TooManyMatchesError."""
     if windows is not None:
         columns = _within(plan, columns, windows)
     stream = Stream(plan, columns)
     if plan.output == "compressed":
         from trendlake.cep_core.matches.run.compressed import graphs
 
-        return graphs(plan, stream, windows)
-    return result_table(plan, stream, Matches(plan, stream, windows).chunks())
+        return graphs(plan, stream, windows, watermark)
+    return result_table(plan, stream, Matches(plan, stream, windows, watermark).chunks())
 
 
 def _within(plan: MatchesPlan, columns: Columns, windows: range) -> Columns:
@@ -48,14 +51,17 @@ def _within(plan: MatchesPlan, columns: Columns, windows: range) -> Columns:
 
 
 class Matches:
-    """The matches of a stream, those of `windows` only (None: all)."""
+    """The matches of a stream, those of `windows` only (None: all), that `watermark` (None: any) lets decide."""
 
-    def __init__(self, plan: MatchesPlan, stream: Stream, windows: range | None, **automaton: bool) -> None:
+    def __init__(
+        self, plan: MatchesPlan, stream: Stream, windows: range | None, watermark: int | None = None, **automaton: bool
+    ) -> None:
         self.plan = plan
         self.stream = stream
         self.finish = Finish(plan, stream)
         self.fences = Fences(plan, stream)
         self.windows = windows
+        self.watermark = watermark
         self.automaton = Automaton(plan, stream, **automaton)
         digests = digests_of(stream.columns.raw(plan.schema.event_id))
         fences = self.fences
@@ -67,6 +73,8 @@ class Matches:
         counts: Counter[tuple[int, int]] = Counter()
         chunks = self._one_by_one() if self.plan.output == "non_overlap" else self._each()
         for chunk in chunks:
+            if self.watermark is not None and (limit := self.plan.limit_of_last) is not None:
+                chunk = chunk.subset(self.stream.time[chunk.last] + limit <= self.watermark)
             panes, first = self._panes(chunk)
             if self.windows is not None:
                 mine = (panes >= self.windows[0]) & (panes <= self.windows[-1])
@@ -128,11 +136,11 @@ class Matches:
     def _preferred(self, ends: list[int], horizon: int) -> Match | None:
         """The preferred match. `ends`: nodes of events that are not later than each other."""
         buffer = self.automaton.buffer
-        found: list[list[Step]] = []
+        firsts: list[list[Step]] = []
         for nodes in by_event(buffer, ends).values():
             runs = preferred(buffer, nodes, horizon, self.fences)
-            found += islice((run for run in runs if not self.finish.ruled_out(match_of(self.plan, run))), 1)
-        return match_of(self.plan, min(found)) if found else None
+            firsts += islice((run for run in runs if not self.finish.ruled_out(match_of(self.plan, run))), 1)
+        return match_of(self.plan, min(firsts)) if firsts else None
 
     def _too_many(self, event: int, pane: int) -> TooManyMatchesError:
         values = ((name, self.stream.raw(name)[event]) for name in self.plan.partition)

@@ -28,8 +28,8 @@ EVENTS = [{"id": f"e{k}", "type": "S", "time": k, "x": k} for k in range(3)]
 def test_case(case: Case) -> None:
     rows = evaluate(case.query, to_table(case.events)).to_pylist()
     names = case.expect[0] if case.expect else ()
-    found = [{name: plain(name, row[name]) for name in names} for row in rows]
-    assert sorted(map(str, found)) == sorted(map(str, case.expect)), rows
+    answer = [{name: plain(name, row[name]) for name in names} for row in rows]
+    assert sorted(map(str, answer)) == sorted(map(str, case.expect)), rows
 
 
 def plain(name: str, cell: Any) -> Any:
@@ -68,9 +68,9 @@ def test_plans_together() -> None:
     table = to_table(EVENTS)
     texts = (["n > 6"], ["n > 7"], [], ["m > 100"], ["n > 6"])
     plans = [compile_query({**QUERY, "having": text}, schema_of(table)) for text in texts]
-    found = dict(run_plans(plans, table))
-    assert [found[k].num_rows for k in range(5)] == [1, 0, 1, 0, 1]
-    assert [found[k] == run_plan(plan, table) for k, plan in enumerate(plans)] == [True] * 5
+    answer = dict(run_plans(plans, table))
+    assert [answer[k].num_rows for k in range(5)] == [1, 0, 1, 0, 1]
+    assert [answer[k] == run_plan(plan, table) for k, plan in enumerate(plans)] == [True] * 5
 
 
 def test_the_hash() -> None:

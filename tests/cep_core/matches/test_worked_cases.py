@@ -15,6 +15,7 @@ ENGINES: Mapping[str, Callable[..., list[dict[str, Any]]]] = {
     "reference": reference,
     "automaton": lambda query, rows, sequence: engine(query, rows, {}, sequence),
 }
+CASES = [case for file in ("matches.yaml", "ties.yaml", "absence.yaml") for case in load(file)]
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -22,10 +23,10 @@ def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-@pytest.mark.parametrize("case", load("matches.yaml") + load("ties.yaml"), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(name: str, case: Case) -> None:
     """Every match, with the events of each variable; from the rows in order and in reverse."""
     for rows in (case.events, case.events[::-1]):
-        found = ENGINES[name](case.query, rows, sequence=case.sequence)
-        actual = [{key: row[key] for key in (case.expect or found)[0]} for row in found]
+        answer = ENGINES[name](case.query, rows, sequence=case.sequence)
+        actual = [{key: row[key] for key in (case.expect or answer)[0]} for row in answer]
         assert _sorted(actual) == _sorted(case.expect)

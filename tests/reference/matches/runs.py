@@ -50,7 +50,9 @@ def reference(
     runs = [run for run in _finished(asked, events, limit) if not _ruled_out(asked, events, run)]
     if asked.output == "non_overlap":
         runs = _non_overlapping(asked, events, runs)
-    return [_row(asked, run) for run in runs]
+    known = max((event.time for event in events), default=0)
+    limits = [one.within for one in asked.negated if one.after == len(asked.parts) and one.within is not None]
+    return [_row(asked, run) for run in runs if run.last.time + max(limits, default=0) <= known]
 
 
 def _row(query: Query, run: Run) -> dict[str, Any]:
@@ -187,7 +189,9 @@ def _between(query: Query, negated: Negated, run: Run, event: Event) -> bool:
     after = None if ends else run.bound[negated.after][0]
     if begins and run.last.time - event.time >= query.within:
         return False
-    if ends and event.time - run.first.time >= query.within:
+    if negated.within is not None and before is not None and event.time - before.time >= negated.within:
+        return False
+    if ends and negated.within is None and event.time - run.first.time >= query.within:
         return False
     if before is not None and (event is before or _later(query, before, event)):
         return False
