@@ -13,6 +13,9 @@ from trendlake.cep_core.events.windows import BEGINNING, END, Windows
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.language import syntax as s
 
+ANY = "ANY"
+"""The type of a variable that binds events of every type. No type of a source that patterns read has this name."""
+
 
 @dataclass(frozen=True)
 class ResultShape:

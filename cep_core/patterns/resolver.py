@@ -26,6 +26,7 @@ from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.parse import parse_condition
 from trendlake.cep_core.patterns.model import FamilyPattern, Pattern
 from trendlake.cep_core.patterns.parameters import UnknownHereError, typed, why_text
+from trendlake.cep_core.plan import ANY
 from trendlake.cep_core.yaml.source import Path_
 
 T = TypeVar("T")
@@ -85,6 +86,11 @@ class Checking:
     def check_type(self, atom: s.Atom) -> None:
         """Reports an event type that the source does not have."""
         known = self.schema.types
+        if atom.type_name == ANY:
+            if ANY in (known or ()):
+                message = f"{ANY} binds events of every type, and the source has a type of that name"
+                self.report(UnknownTypeError(message, hint="rename the type"), ("pattern",), atom.span)
+            return
         if known is not None and atom.type_name not in known:
             hint = did_you_mean(atom.type_name, known)
             error = UnknownTypeError(f"the source has no event type '{atom.type_name}'", hint=hint)

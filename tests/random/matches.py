@@ -111,12 +111,13 @@ def shapes(draw: st.DrawFn, negation: bool) -> list[tuple[str, str, str]]:
     parts = []
     for name in "abcd"[: draw(st.sampled_from((1, 2, 2, 3, 3, 4)))]:
         how = draw(st.sampled_from(("one", "kleene", "kleene")))
-        parts.append((draw(st.sampled_from("AAB")) if name in "ac" else draw(st.sampled_from("ABBC")), name, how))
+        kinds = "AAAAB" if name in "ac" else "AABBBBC"
+        parts.append((draw(st.sampled_from((*kinds, "ANY"))), name, how))
     if negation and draw(st.booleans()):
         for name in ("k", "m")[: draw(st.sampled_from((1, 1, 2)))]:
             place = draw(st.integers(0, len(parts)))
             how = draw(st.sampled_from(("not", "not", *LIMITS)) if place else st.just("not"))
-            parts.insert(place, (draw(st.sampled_from("ABCCD")), name, how))
+            parts.insert(place, (draw(st.sampled_from((*"ABCCDABCCD", "ANY"))), name, how))
     return parts
 
 
@@ -151,6 +152,7 @@ def conditions(draw: st.DrawFn, parts: Sequence[tuple[str, str, str]]) -> str:
 def streams(draw: st.DrawFn, kinds: Sequence[str], most: int, ties: bool = False) -> list[dict[str, Any]]:
     """Up to `most` events in any order of arrival, with ties and NULLs; most of them of the pattern's types. `ties`:
     most of a time that several have."""
+    kinds = [kind for kind in kinds if kind != "ANY"] or ["A"]
     size = draw(st.sampled_from([size for size in range(most + 1) for _ in range(1 + size * size // 8)]))
     names = draw(st.permutations(range(size)))
     time = draw(st.integers(-3, 3))

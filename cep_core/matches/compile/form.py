@@ -17,8 +17,8 @@ MEMBER = "\0member"
 
 def bindings(plan: MatchesPlan) -> tuple[Binding, ...] | None:
     """How a plan may bind an event: as the first of each part, as a later one of each Kleene part, and as one of each
-    NOT. None under a contiguous selection, where a run may not ignore any event."""
-    if plan.contiguous:
+    NOT. None where every event matters: under a contiguous selection, and where a variable is of any type."""
+    if plan.contiguous or plan.of_any:
         return None
     if plan.never:
         return ()

@@ -18,7 +18,7 @@ from trendlake.cep_core.fingerprint import ADDED, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.model import Output
 from trendlake.cep_core.patterns.model import Selection
-from trendlake.cep_core.plan import InPanes, ResultShape
+from trendlake.cep_core.plan import ANY, InPanes, ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
@@ -120,9 +120,14 @@ class MatchesPlan(InPanes):
         return self.select in ("contiguous", "partition_contiguous")
 
     @property
+    def of_any(self) -> bool:
+        """Whether a variable binds events of every type."""
+        return any(part.type_name == ANY for part in self.bound)
+
+    @property
     def event_types(self) -> tuple[str, ...] | None:
         """Types that matter; None: every event does."""
-        if self.contiguous:
+        if self.contiguous or self.of_any:
             return None
         return tuple(dict.fromkeys(part.type_name for part in self.bound))
 

@@ -17,6 +17,7 @@ from trendlake.cep_core.expressions.functions import Value
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
 from trendlake.cep_core.matches.compile.registers import is_local, moments
+from trendlake.cep_core.plan import ANY
 
 
 class Stream:
@@ -101,6 +102,7 @@ class Stream:
         encoded = self.array(plan.schema.event_type).dictionary_encode()
         indices = encoded.indices.to_numpy(zero_copy_only=False)
         of_type = {str(name): indices == code for code, name in enumerate(encoded.dictionary.to_pylist())}
+        of_type[ANY] = np.ones(self.length, bool)
         nothing = np.zeros(self.length, bool)
         begins = [of_type.get(part.type_name, nothing) for part in plan.parts]
         takes = [begins[k] if part.kleene else nothing for k, part in enumerate(plan.parts)]

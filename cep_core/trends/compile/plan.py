@@ -22,7 +22,7 @@ from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.fingerprint import ADDED, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.patterns.model import Selection
-from trendlake.cep_core.plan import OneForm, ResultShape
+from trendlake.cep_core.plan import ANY, OneForm, ResultShape
 from trendlake.cep_core.trends.compile.check import CheckedMeasure, CheckedQuery, check
 from trendlake.cep_core.trends.compile.dfa import Automaton, Cube, implied, intersect
 from trendlake.cep_core.trends.compile.glushkov import build
@@ -112,9 +112,14 @@ class Plan(OneForm):
         return self.select in ("contiguous", "partition_contiguous")
 
     @property
+    def of_any(self) -> bool:
+        """Whether a variable binds events of every type."""
+        return any(kind == ANY for _, kind in self.types)
+
+    @property
     def event_types(self) -> tuple[str, ...] | None:
         """Types that matter, in order; None: every event does."""
-        if self.whole_stream or self.empty_windows:
+        if self.whole_stream or self.empty_windows or self.of_any:
             return None
         return tuple(dict.fromkeys(kind for _, kind in self.types))
 

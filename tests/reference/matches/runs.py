@@ -134,7 +134,9 @@ def _begin(query: Query, run: Run, event: Event) -> Run | None:
 def _binds(query: Query, run: Run, number: int, when: tuple[str, ...]) -> bool:
     """Whether the newest event may stand where it does: its type, the equivalences, the conditions of this moment."""
     part, event = query.parts[number], run.last
-    if event.type != part.type or any(event.values[name] != run.first.values[name] for name in query.shared):
+    if part.type not in (event.type, "ANY") or any(
+        event.values[name] != run.first.values[name] for name in query.shared
+    ):
         return False
     bound = _named(query, run)
     for name, scope in query.scoped:
@@ -199,7 +201,9 @@ def _between(query: Query, negated: Negated, run: Run, event: Event) -> bool:
 
 
 def _counts(query: Query, negated: Negated, run: Run, event: Event) -> bool:
-    if event.type != negated.type or any(event.values[name] != run.first.values[name] for name in query.shared):
+    if negated.type not in (event.type, "ANY") or any(
+        event.values[name] != run.first.values[name] for name in query.shared
+    ):
         return False
     bound = _named(query, run)
     for name, scope in query.scoped:
