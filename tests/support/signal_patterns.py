@@ -79,6 +79,19 @@ arcs:
 partition_by: [place]
 within: 5 hours
 """,
+    "automaton without overlap": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+partition_by: [place]
+output: non_overlap
+having: ["n > 1"]
+within: 5 hours
+""",
     # What is asked changes on the second day, and one arc lives for some hours only.
     "arcs that come and go": """\
 kind: automaton
