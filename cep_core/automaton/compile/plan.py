@@ -119,8 +119,8 @@ class AutomatonPlan:
         return (*added(("non_overlap",) if self.non_overlap else ()), *added(self.having))
 
     def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
-        """A window in whose time a lifetime begins or ends is by itself; those between two such have the same arcs. Where
-        runs must not overlap, every window is of all arcs."""
+        """A window in whose time a lifetime begins or ends is by itself; those between two such have the same arcs.
+        Where runs must not overlap, every window is of all arcs."""
         moments = {t for arc in self.arcs for t in (arc.valid_from, arc.valid_to) if t is not None}
         if len(moments) > MOST_MOMENTS or self.non_overlap:
             return ((windows, self.hash),)
