@@ -124,6 +124,8 @@ class Pattern(BaseModel):
     consistency: Consistency = "middle"
     """The results that are published before the allowed lateness has passed: none (strong), those known so far, which
     revisions correct (middle), those known so far, for good (weak)."""
+    derive: dict[Identifier, str] = Field(default_factory=dict)
+    """Columns of its own, computed of an event's columns: {local_hour: hour(at)}."""
     having: tuple[str, ...] = ()
     """Conditions on a result row: only rows for which all are true are results. They read its columns by name, such as
     trends >= 3."""
