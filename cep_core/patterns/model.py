@@ -71,6 +71,7 @@ _FOR_EACH = {
             "type": "object",
             "properties": {
                 "file": {"type": "string"},
+                "columns": {"type": "array", "minItems": 1, "items": {"type": "string"}},
                 "types": {
                     "type": "object",
                     "additionalProperties": {"enum": ["bigint", "double", "string", "boolean", "timestamp"]},
