@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from trendlake.cep_core.events.array_types import Int64s
+
 BEGINNING, END = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The first and the last moment of the years 1 to 9999, microseconds since the epoch: no event is outside them."""
 AGES = 4_000 * 366 * 86_400_000_000
@@ -13,16 +15,32 @@ AGES = 4_000 * 366 * 86_400_000_000
 
 @dataclass(frozen=True)
 class Windows:
-    """`within`, `slide` (microseconds, > 0) and `origin` (microseconds since the epoch)."""
+    """`within`, `slide` (microseconds, > 0) and `origin` (microseconds since the epoch). No other module computes with
+    them: it asks for the start or end of a window, and for the windows of a moment."""
 
     within: int
     slide: int
     origin: int = 0
 
     @property
+    def longest(self) -> int:
+        """No window lasts longer, microseconds."""
+        return self.within
+
+    @property
+    def step(self) -> int:
+        """The time from one window to the next, microseconds."""
+        return self.slide
+
+    @property
+    def overlap(self) -> int:
+        """The most windows that hold a moment."""
+        return -(-self.within // self.slide)
+
+    @property
     def endless(self) -> bool:
         """Whether a window holds everything before its end: cutting time makes no part smaller then."""
-        return self.within >= AGES
+        return self.longest >= AGES
 
     def start(self, j: int) -> int:
         return self.origin + j * self.slide
@@ -31,9 +49,30 @@ class Windows:
         """Exclusive."""
         return self.start(j) + self.within
 
+    def starts(self, windows: Int64s) -> Int64s:
+        return self.origin + windows * self.slide
+
+    def ends(self, windows: Int64s) -> Int64s:
+        """Exclusive."""
+        return self.starts(windows) + self.within
+
+    def since(self, j: int) -> int:
+        """The end of the windows that end before window `j`: (since(j), end(j)] holds its end and no earlier one."""
+        return self.end(j - 1)
+
+    def at(self, time: int) -> int:
+        """The last window that starts at or before `time`."""
+        return (time - self.origin) // self.slide
+
     def holding(self, time: int) -> range:
         """The windows that hold an event at `time`."""
-        return range(self.after(time), (time - self.origin) // self.slide + 1)
+        return range(self.after(time), self.at(time) + 1)
+
+    def held(self, times: Int64s) -> tuple[Int64s, Int64s]:
+        """The first and the last of the windows that hold each of `times`; the last is before the first where none
+        does."""
+        inside = times - self.origin
+        return (inside - self.within) // self.slide + 1, inside // self.slide
 
     def after(self, time: int) -> int:
         """The first window that ends after `time`."""

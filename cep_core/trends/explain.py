@@ -27,10 +27,10 @@ def explain(plan: Plan) -> str:
 
 def _lines(plan: Plan) -> Iterator[str]:
     windows = plan.windows
-    overlap = -(-windows.within // windows.slide)
+    overlap = windows.overlap
     yield f"plan {plan.hash}, {plan.select}"
-    tumbling = "tumbling" if windows.slide == windows.within else f"sliding by {duration(windows.slide)}"
-    yield f"windows   {duration(windows.within)}, {tumbling}, from {moment(windows.origin)}" + (
+    tumbling = "tumbling" if windows.step == windows.longest else f"sliding by {duration(windows.step)}"
+    yield f"windows   {duration(windows.longest)}, {tumbling}, from {moment(windows.start(0))}" + (
         f"; each event is in {overlap:,}" if overlap > 1 else ""
     )
     yield f"reads     {', '.join(plan.columns)}"

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import AGES
+from trendlake.cep_core.plan import owner
 from trendlake.pipelines.results.notes import Grid, Note
 from trendlake.pipelines.results.owned_rows import INTERVALS
 from trendlake.pipelines.runs.code_versions import Version
@@ -108,15 +109,9 @@ def claim_of(note: Note, results_version: int) -> Claim | None:
     )
 
 
-def first_owned(plan: AnyPlan) -> int:
-    """Where the slice of window 0 begins; that of window j begins `slide` times j later, for every kind."""
-    return plan.owned(range(1))[1]
-
-
 def windows_of(plan: AnyPlan, low: int, high: int) -> tuple[int, int]:
     """First and last window whose slice a slice of the results' time column meets."""
-    base, slide = first_owned(plan), plan.windows.slide
-    return (low - base) // slide, (high - 1 - base) // slide
+    return owner(plan, low), owner(plan, high - 1)
 
 
 def slice_of(plan: AnyPlan, first: int, last: int) -> tuple[int, int]:
@@ -126,8 +121,8 @@ def slice_of(plan: AnyPlan, first: int, last: int) -> tuple[int, int]:
 
 
 def grid_of(plan: AnyPlan) -> Grid:
-    low = first_owned(plan)
-    return Grid(plan.owned(range(1))[0], low, plan.windows.slide, plan.windows.end(0) - low, plan.within)
+    column, low, _ = plan.owned(range(1))
+    return Grid(column, low, plan.windows.step, plan.windows.end(0) - low, plan.within)
 
 
 def numbered_alike(plan: AnyPlan, note: Note) -> bool:
@@ -224,7 +219,7 @@ def _known_of(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim, low: i
     """The `claimed_windows`; where rows may last for all time, not those beyond the slice that are before the first
     or after the last which is known (`segments`)."""
     first, last = claimed_windows(plan, claim, low, high)
-    if (last - first) * plan.windows.slide < AGES:
+    if plan.windows.start(last) - plan.windows.start(first) < AGES:
         return first, last
     ends = [windows_of(plan, low, high), *((segments[0].first, segments[-1].last) for _ in segments[:1])]
     return max(first, min(low for low, _ in ends)), min(last, max(high for _, high in ends))

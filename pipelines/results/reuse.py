@@ -154,7 +154,7 @@ def row_hashes(plan: AnyPlan, windows: range) -> set[str]:
 def current_hashes(plan: AnyPlan, first: int, last: int) -> set[str]:
     """The hashes by which rows of the plan's present form are known whose time is from `first` to `last`,
     microseconds."""
-    windows = plan.windows.ending_in(first, last + 1 + plan.windows.within)
+    windows = plan.windows.ending_in(first, last + 1 + plan.windows.longest)
     return {row_hash(plan), *row_hashes(plan, windows)}
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.results.coverage import first_owned
+from trendlake.cep_core.events.windows import Windows
 from trendlake.pipelines.spark.columns import column
 
 MOST = 64
@@ -29,11 +29,17 @@ def shown_unit(plan: AnyPlan) -> tuple[str, ...]:
 
 def row_window(plan: AnyPlan) -> Column:
     """The window of a result row, from the column of time that says which windows own it."""
-    time = sf.unix_micros(column(plan.owned(range(1))[0]))
-    return floor_div(time - sf.lit(first_owned(plan)), plan.windows.slide)
+    name, low, _ = plan.owned(range(1))
+    return _floor_div(sf.unix_micros(column(name)) - sf.lit(low), plan.windows.slide)
 
 
-def floor_div(value: Column, divisor: int) -> Column:
+def held(windows: Windows, time: Column) -> tuple[Column, Column]:
+    """`Windows.held` of a column of microseconds."""
+    first = _floor_div(time - sf.lit(windows.origin + windows.within), windows.slide) + 1
+    return first, _floor_div(time - sf.lit(windows.origin), windows.slide)
+
+
+def _floor_div(value: Column, divisor: int) -> Column:
     """Integer division that rounds down."""
     by = sf.lit(divisor)
     return sf.call_function("div", value - sf.pmod(value, by), by)

@@ -7,7 +7,7 @@ from trendlake.cep_core.events.windows import BEGINNING, END, Windows, clock_tex
 
 def interval_of(windows: Windows, first: int, last: int) -> tuple[int, int]:
     """The interval, microseconds, of the windows `first` to `last` (included)."""
-    start, end = windows.end(first) - windows.slide, windows.end(last)
+    start, end = windows.since(first), windows.end(last)
     return min(max(start, BEGINNING), END - 1), min(max(end, BEGINNING + 1), END)
 
 

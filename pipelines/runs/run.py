@@ -85,7 +85,7 @@ class Run:
 
     @property
     def _ending(self) -> range:
-        back = self.lateness + self.plan.windows.within if self.plan.waits else 0
+        back = self.lateness + self.plan.windows.longest if self.plan.waits else 0
         return self.plan.windows.ending_in(self.start_us - back, self.end_us)
 
     @property

@@ -59,7 +59,7 @@ class Size:
 
 def chunks(windows: Windows, start_us: int, end_us: int, length_us: int | None, *, newest_first: bool) -> list[Chunk]:
     """The interval in chunks of `length_us` (made a multiple of the slide), else in a few. Raises BadNumberError."""
-    slide = windows.slide
+    slide = windows.step
     if length_us is None:
         length_us = -(-(end_us - start_us) // CHUNKS)
     elif length_us < slide:
@@ -75,10 +75,10 @@ def chunks(windows: Windows, start_us: int, end_us: int, length_us: int | None, 
 def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, newest_first: bool) -> list[Chunk]:
     """Chunks of exactly the windows that `stale` names, none longer than `length_us` (None: than a twelfth of them).
     Raises BadNumberError."""
-    length_us = -(-stale.count // CHUNKS) * windows.slide if length_us is None else length_us
+    length_us = -(-stale.count // CHUNKS) * windows.step if length_us is None else length_us
     parts: list[Chunk] = []
     for first, last in stale.windows:
-        start, end = windows.end(first) - windows.slide, windows.end(last)
+        start, end = windows.since(first), windows.end(last)
         parts += chunks(windows, start, end, length_us, newest_first=False)
     return parts[::-1] if newest_first else parts
 

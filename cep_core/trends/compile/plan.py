@@ -164,7 +164,7 @@ class Plan(OneForm):
 
     @property
     def within(self) -> int:
-        return self.windows.within
+        return self.windows.longest
 
     @property
     def result_schema(self) -> pa.Schema:

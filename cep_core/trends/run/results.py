@@ -131,8 +131,7 @@ def _summed(mantissa: Float64s, exponent: Int64s, none: Bools) -> list[pa.Array]
 
 def _moments(plan: Plan, windows: Int64s) -> list[pa.Array]:
     """`window_start` and `window_end`."""
-    start = plan.windows.origin + windows * plan.windows.slide
-    return [arrow(start), arrow(start + plan.windows.within)]
+    return [arrow(plan.windows.starts(windows)), arrow(plan.windows.ends(windows))]
 
 
 def _log10(mantissa: Float64s, exponent: Int64s) -> pa.Array:

@@ -25,8 +25,8 @@ def window_tasks(slice_: Slice, windows: Windows, wanted: range | None) -> Tasks
     count = window_rows(*arguments, np.zeros((0, 3), np.int64))
     table = np.zeros((count, 3), np.int64)
     window_rows(*arguments, table)
-    start = windows.origin + table[:, 2] * windows.slide
-    return Tasks(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy(), start, start + windows.within)
+    window = table[:, 2].copy()
+    return Tasks(table[:, 0].copy(), table[:, 1].copy(), window, windows.starts(window), windows.ends(window))
 
 
 @dataclass(frozen=True)
