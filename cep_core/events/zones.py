@@ -97,6 +97,11 @@ class Clock:
         return int(np.diff(self.offsets).max(initial=0))
 
     @cached_property
+    def set_back(self) -> int:
+        """The most by which the clock is less ahead of UTC at a moment than at an earlier one, microseconds."""
+        return int((np.maximum.accumulate(self.offsets) - self.offsets).max())
+
+    @cached_property
     def _lists(self) -> tuple[list[int], list[int], list[int]]:
         return self.moments.tolist(), self.offsets.tolist(), self._shown.tolist()
 
