@@ -17,6 +17,7 @@ from bench.airflow_batch import airflow_batch
 from bench.algebra import algebra
 from bench.automata import automata
 from bench.batches import batches
+from bench.calendar import calendar
 from bench.commands import commands
 from bench.dag_import import dag_import
 from bench.daily_history import daily_history
@@ -42,7 +43,7 @@ from bench.xml_spark import on_spark
 
 # The sections of the page in their order: each takes the folder in which its tables are made.
 SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
-    "Kind trends": lambda folder: [*engine(), memory()],
+    "Kind trends": lambda folder: [*engine(), *calendar(), memory()],
     "Kind automaton": lambda folder: automata(),
     "Kind matches": lambda folder: matches(),
     "Kind algebra": lambda folder: algebra(),

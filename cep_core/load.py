@@ -13,6 +13,7 @@ from trendlake.cep_core.errors import (
     MAX_ERRORS,
     BadValueError,
     FileUnreadableError,
+    NotSupportedError,
     PatternErrors,
     TextError,
     TrendlakeError,
@@ -22,6 +23,7 @@ from trendlake.cep_core.errors import (
     in_words_of_yaml,
 )
 from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.language.tree_builder import NoFixedLengthError
 from trendlake.cep_core.patterns.expectations import ExpectationModel
 from trendlake.cep_core.patterns.model import Pattern
 from trendlake.cep_core.yaml.source import Source, from_data, plain, read_yaml
@@ -129,6 +131,9 @@ def _explain(source: Source, kind: str, error: Any) -> TrendlakeError:
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, TextError):
         place = source.place(path, offset=cause.offset, width=cause.width)
+        if isinstance(cause, NoFixedLengthError) and path == ("within",) and kind != "trends":
+            message = f"within of kind {kind} is a length of time: {cause.message}"
+            return NotSupportedError(message, place=place, hint="write days or hours")
         return BadValueError(cause.message, place=place, hint=cause.hint)
     message = in_words_of_yaml(error)
     name = ".".join(str(part) for part in path)

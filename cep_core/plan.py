@@ -168,7 +168,13 @@ class InPanes(OneForm):
 def in_calendar(plan: AnyPlan) -> range:
     """The windows that a run can compute: they end by the year 9999, and the times of their rows are not before the
     year 1. A window of kind `trends` that begins earlier has no start that a row could show."""
-    _, low, high = plan.owned(range(1))
-    after = low + 1 if plan.result_shape.of_windows else high
-    first = (BEGINNING - after) // plan.windows.slide + 1  # it owns a moment of the year 1 that a row may have
+    begun = owner(plan, BEGINNING - 1) + 1
+    first = begun if plan.result_shape.of_windows else owner(plan, BEGINNING)  # a row may have its owner's last moment
     return range(first, plan.windows.after(END))
+
+
+def owner(plan: AnyPlan, time: int) -> int:
+    """The window that owns `time`, microseconds, of the results' time column: the windows own consecutive slices, which
+    begin as long after their starts as that of window 0."""
+    _, low, _ = plan.owned(range(1))
+    return plan.windows.at(time - low + plan.windows.start(0))

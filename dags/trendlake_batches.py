@@ -78,7 +78,7 @@ def revise_dag(name: str, members: dict[str, Pattern]) -> DAG:
     with DAG(
         dag_id=revision_id(batch_id(name)),
         description=f"Late, changed and deleted events of {source} in the results of {len(members)} patterns",
-        schedule=on_new_versions(source, first.schedule, notified=notified),
+        schedule=on_new_versions(source, first, notified=notified),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,

@@ -98,7 +98,7 @@ def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
     with DAG(
         dag_id=revision_id(pattern.name),
         description=f"Late, changed and deleted events of {pattern.source} in the results of {pattern.name}",
-        schedule=on_new_versions(str(pattern.source), pattern.schedule, notified=notified),
+        schedule=on_new_versions(str(pattern.source), pattern, notified=notified),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,  # a second run would have nothing to do
@@ -113,12 +113,13 @@ def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
     return dag
 
 
-def on_new_versions(source: str, schedule: str | None, *, notified: bool) -> Any:
+def on_new_versions(source: str, pattern: Pattern, *, notified: bool) -> Any:
     """The schedule of a DAG that revises: as `revise_dag` says."""
     assets = [source_asset(source)]
-    if notified or schedule is None:
+    if notified or pattern.schedule is None:
         return assets
-    return AssetOrTimeSchedule(timetable=CronTriggerTimetable(schedule, timezone="UTC"), assets=assets)
+    times = CronTriggerTimetable(pattern.schedule, timezone=pattern.time_zone or "UTC")
+    return AssetOrTimeSchedule(timetable=times, assets=assets)
 
 
 def ingest_dags(read: Collection[str]) -> dict[str, DAG]:
@@ -190,7 +191,7 @@ def timetable(pattern: Pattern) -> CronDataIntervalTimetable | None:
     """A run for each data interval [start, end) of the pattern's schedule; None without a schedule."""
     if pattern.schedule is None:
         return None
-    intervals = CronDataIntervalTimetable(pattern.schedule, timezone="UTC")
+    intervals = CronDataIntervalTimetable(pattern.schedule, timezone=pattern.time_zone or "UTC")
     try:
         intervals.validate()
     except AirflowTimetableInvalid as error:

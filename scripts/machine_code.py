@@ -1,8 +1,8 @@
 """Compiles kernels for a wheel: `python -m scripts.machine_code`, then `python -m build --wheel`.
 
-Asked are the worked cases of each kind, and every tenth query of the golden corpus. The code is for a processor of the
-level that `kernel_cache.PROCESSOR` names, and its rows are those of code for this machine's processor: the golden
-digests.
+Asked are the worked cases of each kind and of calendars, and every tenth query of the golden corpus. The code is for a
+processor of the level that `kernel_cache.PROCESSOR` names, and its rows are those of code for this machine's processor:
+the golden digests.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pathlib import Path
 
 from tests.cep_core.xml_join.test_worked_cases import cases
 from tests.golden.corpus import DIGESTS, KINDS, Entry, answer, entries
+from tests.support.cases import load
+from tests.support.engines import kernels
 from tests.support.xml_documents import engine, in_micros
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.kernel_cache import FEATURES, MADE_WITH, PROCESSOR, SHIPPED, KernelCache, made_with
@@ -55,6 +57,9 @@ def compiled(folder: Path, kinds: list[str]) -> int:
     for case in (case for case in cases() if "documents" in case and (not kinds or "xml_join" in kinds)):
         with suppress(TrendlakeError):  # of a case that is one
             engine(case["query"], in_micros(case["documents"]))
+    for dated in load("calendar_and_length.yaml") if not kinds or "trends" in kinds else ():
+        with suppress(TrendlakeError):
+            kernels(dated.query, dated.events)
     if wrong:
         print(f"other rows than in the golden corpus: {', '.join(wrong)}", file=sys.stderr)
         return 1

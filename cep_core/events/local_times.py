@@ -1,6 +1,6 @@
 """Times without a zone: moments of the clocks of a time zone.
 
-Offsets come from `zoneinfo`: Arrow's have no daylight saving time after 2037.
+Offsets come from the package `tzdata` (`cep_core.events.zones`): Arrow's have no daylight saving time after 2037.
 """
 
 from __future__ import annotations
@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trendlake.cep_core.errors import BadEventsError, did_you_mean
+from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.events.array_types import Bools, Int64s
 from trendlake.cep_core.events.arrays import numbers
+from trendlake.cep_core.events.zones import zone as zone_of
+from trendlake.cep_core.events.zones import zone_fault
 
 UTC = "UTC"
 HOUR_US = 3_600_000_000
@@ -109,22 +110,5 @@ def _offset(zone: str, time: int) -> int | None:
 
 
 def _offset_at(zone: str, local: datetime, fold: int) -> int:
-    offset = local.replace(tzinfo=ZoneInfo(zone), fold=fold).utcoffset()
+    offset = local.replace(tzinfo=zone_of(zone), fold=fold).utcoffset()
     return 0 if offset is None else offset // MICROSECOND
-
-
-def zone_fault(text: str) -> tuple[str, str | None] | None:
-    """The fault in the name of a time zone, and a hint; None if the name is right."""
-    if text == UTC or text in _zones():
-        return None
-    names = _zones()
-    by_city = {name.rpartition("/")[2].lower(): name for name in sorted(names, key=lambda name: (-len(name), name))}
-    city = by_city.get(text.strip().replace(" ", "_").rpartition("/")[2].lower())
-    hint = f"did you mean '{city}'?" if city else did_you_mean(text, sorted(names))
-    return f"unknown time zone '{text}'", hint or "an IANA name, such as Europe/Berlin, America/New_York or UTC"
-
-
-@lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
-    """The names that mean the same on every machine."""
-    return frozenset(available_timezones()) - {"localtime", "Factory"}

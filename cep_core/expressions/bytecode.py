@@ -8,7 +8,7 @@ from typing import Any
 
 from trendlake.cep_core.expressions import opcodes as m
 from trendlake.cep_core.expressions.columnar import constant
-from trendlake.cep_core.expressions.functions import FUNCTIONS, Function
+from trendlake.cep_core.expressions.functions import Function, clock_of, function_of
 from trendlake.cep_core.expressions.types import infer
 from trendlake.cep_core.language import syntax as s
 
@@ -25,8 +25,8 @@ class Instructions(ABC):
     `constants`: slot -> (value, family). `leaves`: (expression of the event, or what else the kind knows how to compute
     of it, family, slot), computed once an event.
     `code`: rows (operation, target, a, b). `cases`: whether some program asks for lower or upper case of a string of
-    the register; `texts`: whether some program looks into strings. A kind says which attributes are of the register,
-    and their families.
+    the register; `texts`: whether some program looks into strings; `zone`: whose clock some program reads. A kind says
+    which attributes are of the register, and their families.
     """
 
     def __init__(self, slots: int) -> None:
@@ -36,6 +36,7 @@ class Instructions(ABC):
         self.code: list[tuple[int, int, int, int]] = []
         self.cases = False
         self.texts = False
+        self.zone: str | None = None
         self.results: dict[Any, Any] = {}
 
     @abstractmethod
@@ -127,7 +128,8 @@ class Instructions(ABC):
                     slot = self.op(m.OR, slot, self.pair("=", value, (self.emit(choice), self.family(choice))))
                 return slot
             case s.Call(function=function, arguments=arguments):
-                return self._call(FUNCTIONS[function], [(self.emit(a), self.family(a)) for a in arguments])
+                self.zone = clock_of(function) or self.zone
+                return self._call(function_of(function), [(self.emit(a), self.family(a)) for a in arguments])
         raise AssertionError(node)  # pragma: no cover - the cases are all there are
 
     def pair(self, op: str, a: tuple[int, str], b: tuple[int, str]) -> int:

@@ -17,7 +17,7 @@ from trendlake.cep_core.events.array_types import AnyArray, Bools
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated, valid
 from trendlake.cep_core.events.normalise import comparable, reals
 from trendlake.cep_core.events.schema import result_type
-from trendlake.cep_core.expressions.functions import DAY, FUNCTIONS, Function
+from trendlake.cep_core.expressions.functions import DAY, Function, function_of
 from trendlake.cep_core.language import syntax as s
 
 
@@ -100,7 +100,7 @@ def _evaluate(node: s.Expr, column: Callable[[s.Attribute], pa.Array], length: i
                 equal = pc.or_kleene(equal, compare("=", left, value(choice)))
             return equal
         case s.Call(function=function, arguments=arguments):
-            return _call(FUNCTIONS[function], [value(a) for a in arguments])
+            return _call(function_of(function), [value(a) for a in arguments])
 
 
 COMPARISONS: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.zones import Clock
 from trendlake.cep_core.expressions import opcodes as m
 
 Value: TypeAlias = Any
@@ -73,6 +75,10 @@ def _units(name: str, unit: int) -> Function:
     )
 
 
+def _days(times: pa.Array) -> pa.Array:
+    return arrow(numbers(times, 0) // DAY * DAY, ~valid(times))
+
+
 def _contains(whole: pa.Array, part: pa.Array) -> pa.Array:
     if len(parts := pc.unique(part)) == 1 and parts[0].is_valid:
         return pc.match_substring(whole, parts[0].as_py())
@@ -125,7 +131,7 @@ FUNCTIONS = {
         "the first of the values that is not NULL", pc.coalesce, lambda *values: values[0], m.COALESCE
     ),
     "hour": Function(
-        "the hour of the day, 0 to 23, in UTC",
+        "the hour of the day, 0 to 23, in `time_zone`, else in UTC",
         _hours,
         lambda time: time // HOUR % 24,
         m.HOUR,
@@ -133,7 +139,7 @@ FUNCTIONS = {
         gives="int",
     ),
     "dayofweek": Function(
-        "the day of the week, 1 (Sunday) to 7, in UTC",
+        "the day of the week, 1 (Sunday) to 7, in `time_zone`, else in UTC",
         _weekdays,
         lambda time: (time // DAY + 4) % 7 + 1,
         m.DAY_OF_WEEK,
@@ -143,4 +149,49 @@ FUNCTIONS = {
     "seconds": _units("seconds", SECOND),
     "minutes": _units("minutes", MINUTE),
     "hours": _units("hours", HOUR),
+    "date": Function(
+        "the date, in `time_zone`, else in UTC; compare it with `DATE '2013-03-10'` or another date",
+        _days,
+        lambda time: time // DAY * DAY,
+        m.DATE,
+        takes=("timestamp",),
+        gives="date",
+    ),
 }
+
+READ_CLOCKS = ("hour", "dayofweek", "date")
+"""Functions of a moment that say what clocks show then."""
+CLOCK = "clock "
+
+
+def clock_name(zone: str) -> str:
+    """The name of the function that says what the clock of a zone shows at a moment."""
+    return CLOCK + zone
+
+
+def clock_of(function: str) -> str | None:
+    """The zone of such a function; None for all others."""
+    return function.removeprefix(CLOCK) if function.startswith(CLOCK) else None
+
+
+def function_of(name: str) -> Function:
+    """A function, by its name. Raises KeyError."""
+    zone = clock_of(name)
+    return FUNCTIONS[name] if zone is None else _clock(zone)
+
+
+@cache
+def _clock(zone: str) -> Function:
+    clock = Clock.of(zone)
+
+    def columns(times: pa.Array) -> pa.Array:
+        return arrow(clock.readings(numbers(times, 0)), ~valid(times))
+
+    return Function(
+        f"what the clock of {zone} shows",
+        columns,
+        lambda time: time + clock.offset(time),
+        m.CLOCK,
+        takes=("timestamp",),
+        gives="timestamp",
+    )

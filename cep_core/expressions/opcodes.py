@@ -18,6 +18,7 @@ LEAST_F, GREATEST_F, TO_REAL = range(27, 30)
 AND, OR, NOT, IS_NULL, COALESCE = range(30, 35)
 HOUR, DAY_OF_WEEK, LOWER, UPPER = range(35, 39)
 PLUS, PLUS_F, CONTAINS = range(39, 42)
+CLOCK, DATE = range(42, 44)
 
 REAL = ADD_F - ADD
 """`ADD + REAL` is ADD_F; likewise SUBTRACT and MULTIPLY."""

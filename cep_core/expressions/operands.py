@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from trendlake.cep_core.events.array_types import Bools, Int64s
 from trendlake.cep_core.events.arrays import numbers, valid
 from trendlake.cep_core.events.normalise import distinct_reals
+from trendlake.cep_core.events.zones import Clock
 from trendlake.cep_core.expressions.bytecode import Instructions
 
 
@@ -36,7 +37,9 @@ class Words:
         null = np.zeros(len(memory), np.bool_)
         for slot, (constant, family) in instructions.constants.items():
             memory[slot], null[slot] = self.word(constant, family), constant is None
-        cases = text_table(self.strings, self.codes, cases=instructions.cases, texts=instructions.texts)
+        cases = machine_table(
+            self.strings, self.codes, cases=instructions.cases, texts=instructions.texts, zone=instructions.zone
+        )
         self.machine = (memory, memory.view(np.float64), null, cases)
         self.leaf_slots = np.array([slot for _, _, slot in instructions.leaves], np.int64)
         self.leaves = np.zeros((length, len(columns)), np.int64)
@@ -69,9 +72,24 @@ class Words:
         return numbers(filled, 0), null
 
 
-def text_table(strings: Sequence[str], codes: Mapping[str, int], *, cases: bool, texts: bool) -> Int64s:
+def machine_table(
+    strings: Sequence[str], codes: Mapping[str, int], *, cases: bool, texts: bool, zone: str | None
+) -> Int64s:
     """The machine's knowledge of strings, by their codes: the codes in lower (row 0) and upper case (row 1), if
-    `cases`; where the UTF-8 of each begins (row 2) in all of it, eight bytes a number (row 3), if `texts`."""
+    `cases`; where the UTF-8 of each begins (row 2) in all of it, eight bytes a number (row 3), if `texts`. And, if
+    `zone`, its `Clock`: the moments (row 4) and offsets (row 5)."""
+    table = _text_table(strings, codes, cases=cases, texts=texts)
+    if zone is None:
+        return table
+    clock = Clock.of(zone)
+    rows = np.zeros((6, max(table.shape[1], len(clock.moments))), np.int64)
+    rows[: len(table), : table.shape[1]] = table
+    rows[4] = np.iinfo(np.int64).max
+    rows[4, : len(clock.moments)], rows[5, : len(clock.moments)] = clock.moments, clock.offsets
+    return rows
+
+
+def _text_table(strings: Sequence[str], codes: Mapping[str, int], *, cases: bool, texts: bool) -> Int64s:
     if not strings or not (cases or texts):
         return np.zeros((2, 0), np.int64)
     encoded = [text.encode() for text in strings] if texts else []

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from trendlake.cep_core.errors import BadEventsError
-from trendlake.cep_core.expressions.functions import FUNCTIONS, Function, Value
+from trendlake.cep_core.expressions.functions import Function, Value, function_of
 from trendlake.cep_core.language import syntax as s
 
 Reader: TypeAlias = Callable[[Any, int, Any], Value]
@@ -54,7 +54,7 @@ def compiled(node: s.Expr, leaf: Callable[[s.Attribute], Reader]) -> Reader:
             tested = part(operand)
             return _logic(True, [_strict(operator.eq, tested, part(choice)) for choice in choices])
         case s.Call(function=function, arguments=arguments):
-            return _call(FUNCTIONS[function], [part(argument) for argument in arguments])
+            return _call(function_of(function), [part(argument) for argument in arguments])
 
 
 def _strict(function: Callable[[Any, Any], Value], left: Reader, right: Reader) -> Reader:

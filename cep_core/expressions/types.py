@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trendlake.cep_core.errors import TextError, TrendlakeError, TypeMismatchError, UnknownParameterError, did_you_mean
-from trendlake.cep_core.expressions.functions import FUNCTIONS
+from trendlake.cep_core.expressions.functions import FUNCTIONS, clock_of, function_of
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.unparse import expression
 
@@ -63,6 +63,8 @@ def infer(node: s.Expr, resolve: Resolve) -> str:
             for choice in choices:
                 _comparison(choice, "=", kind, infer(choice, resolve))
             return "boolean"
+        case s.Call(function=function, arguments=(moment,)) if clock_of(function) is not None:
+            return infer(moment, resolve)
         case s.Call(function=function, arguments=arguments):
             _refuse_unknown(node, function)
             return _call(node, function, [infer(a, resolve) for a in arguments])
@@ -108,10 +110,17 @@ def _arithmetic(node: s.Binary, op: str, a: str, b: str) -> str:
     return kind
 
 
+_HINTS = {
+    frozenset({"timestamp", "string"}): "write times like TIMESTAMP '2013-01-31T09:00:00Z'",
+    frozenset({"date", "string"}): "write dates like DATE '2013-03-10'",
+    frozenset({"date", "timestamp"}): "date() gives the date of a time",
+}
+
+
 def _comparison(node: s.Expr, op: str, a: str, b: str) -> str:
     same = a == b or {a, b} <= NUMERIC or "null" in (a, b)
     if not same:
-        hint = "write times like TIMESTAMP '2013-01-31T09:00:00Z'" if {a, b} == {"timestamp", "string"} else None
+        hint = _HINTS.get(frozenset({a, b}))
         raise _mismatch(node, f"cannot compare {_a(a)} with {_a(b)}", hint)
     for kind in (a, b):
         if kind not in ORDERED and kind != "null":
@@ -132,7 +141,7 @@ def _refuse_unknown(node: s.Call, function: str) -> None:
 
 
 def _call(node: s.Call, function: str, kinds: list[str]) -> str:
-    row = FUNCTIONS[function]
+    row = function_of(function)
     takes, gives, count = row.takes, row.gives, row.arguments
     if not kinds or (takes and len(kinds) != count):
         wanted = "at least 1 argument" if not takes else "1 argument" if count == 1 else f"{count} arguments"

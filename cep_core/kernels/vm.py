@@ -118,11 +118,25 @@ def occurs(cases: Int64s, whole: int, part: int) -> int:
     return 0
 
 
+@compiled.part
+def clock(cases: Int64s, moment: int) -> int:
+    """The reading of the clock at a moment: rows 4 and 5 are its `cep_core.events.zones.Clock`."""
+    low, high = 0, cases.shape[1]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if cases[4, middle] <= moment:
+            low = middle
+        else:
+            high = middle
+    shown: int = moment + cases[5, low]
+    return shown
+
+
 @compiled.entry
 def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, null: Bools, cases: Int64s) -> bool:
     """Run code[low:high], rows of (operation, target, a, b). False when a whole number overflows.
 
-    `cases`: what is known of strings by their codes (`cep_core.expressions.operands.text_table`).
+    `cases`: what is known of strings by their codes, and of a clock (`cep_core.expressions.operands.machine_table`).
     """
     for i in range(low, high):
         op, to, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
@@ -195,6 +209,10 @@ def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, 
                 values[to] = (values[a] // HOUR_US) % 24
             elif op == m.DAY_OF_WEEK:
                 values[to] = (values[a] // DAY_US + 4) % 7 + 1
+            elif op == m.DATE:
+                values[to] = values[a] // DAY_US * DAY_US
+            elif op == m.CLOCK:
+                values[to] = clock(cases, values[a])
             else:
                 values[to] = cases[int(op == m.UPPER), values[a]]
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal, Overflow
 from typing import Any, cast
 
@@ -33,13 +33,19 @@ _UNIT_US = {
 }
 
 
+class NoFixedLengthError(TextError):
+    """A duration in months, quarters or years."""
+
+
 def _span(meta: Any) -> s.Span:
     return (meta.start_pos, meta.end_pos)
 
 
 def _microseconds(amount: str, unit: Token, span: s.Span) -> s.Literal:
+    if (name := unit.lower().rstrip("s")) not in _UNIT_US:
+        raise NoFixedLengthError(f"'{name}' has no fixed length", span[0], span[1] - span[0], "write it in days")
     try:
-        exact = Decimal(amount.strip()) * _UNIT_US[unit.lower().rstrip("s")]
+        exact = Decimal(amount.strip()) * _UNIT_US[name]
     except Overflow:
         raise TextError("longer than 10,000 years", span[0], span[1] - span[0]) from None
     except ArithmeticError:
@@ -197,6 +203,9 @@ class Builder(Transformer[Token, Any]):
     def timestamp(self, meta: Any, c: list[Token]) -> s.Literal:
         return s.Literal(timestamp_us(_unquote(c[0]), meta.start_pos), "timestamp", _span(meta))
 
+    def date(self, meta: Any, c: list[Token]) -> s.Literal:
+        return s.Literal(date_us(_unquote(c[0]), meta.start_pos), "date", _span(meta))
+
     def string(self, meta: Any, c: list[Token]) -> s.Literal:
         return s.Literal(_unquote(c[0]), "string", _span(meta))
 
@@ -288,6 +297,14 @@ def _no_index(
 
 def _unquote(token: Token | str) -> str:
     return str(token)[1:-1].replace("''", "'")
+
+
+def date_us(text: str, offset: int = 0) -> int:
+    """An ISO 8601 date in microseconds since the epoch."""
+    try:
+        return (date.fromisoformat(text.strip()) - date(1970, 1, 1)).days * _UNIT_US["day"]
+    except ValueError:
+        raise TextError(f"'{text}' is not a date", offset, len(text), "write it like 2013-03-10") from None
 
 
 def timestamp_us(text: str, offset: int = 0) -> int:

@@ -42,6 +42,8 @@ def _text(node: s.Expr, level: int) -> str:
         case s.In(operand=operand, choices=choices):
             return f"{_text(operand, 5)} IN ({', '.join(_text(c, 0) for c in choices)})"
         case s.Call(function=function, arguments=arguments):
+            if " " in function:  # a clock (`cep_core.expressions.local_clock`), which the pattern's time zone says
+                return _text(arguments[0], level)
             return f"{function}({', '.join(_text(a, 0) for a in arguments)})"
 
 
@@ -52,6 +54,8 @@ def _literal(value: object, kind: str) -> str:
         return "'" + str(value).replace("'", "''") + "'"
     if kind == "duration" and isinstance(value, int):
         return duration(value)
+    if kind == "date" and isinstance(value, int):
+        return f"DATE '{moment(value)[:10]}'"
     if kind == "timestamp" and isinstance(value, int):
         return f"TIMESTAMP '{moment(value)}'"
     return str(value).upper() if isinstance(value, bool) else str(value)

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
-from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.errors import TextError, TrendlakeError
+from trendlake.cep_core.events.zones import zone_fault
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.parse import parse_duration
 from trendlake.cep_core.language.tree_builder import timestamp_us
@@ -40,7 +41,8 @@ def _duration(value: object) -> int:
     return parse_duration(value)
 
 
-def _origin(value: object) -> int:
+def moment_of(value: object) -> int:
+    """A moment as a file has it, microseconds since the epoch; in UTC where it has no offset. Raises ValueError."""
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         return timestamp_us(moment.isoformat())
@@ -51,16 +53,26 @@ def _origin(value: object) -> int:
     return timestamp_us(value)
 
 
+def _zone(name: str) -> str:
+    if (fault := zone_fault(name)) is not None:
+        raise TextError(f"'{name}' is no time zone", 0, max(1, len(name)), fault[1])
+    return name
+
+
 _DURATION = WithJsonSchema({"type": "string", "examples": ["10 minutes", "1 day"]})
 
 Duration = Annotated[int, BeforeValidator(_duration), _DURATION]
 """Microseconds, written as `10 minutes`."""
 MaybeDuration = Annotated[int | None, BeforeValidator(lambda v: None if v is None else _duration(v)), _DURATION]
 Moment = Annotated[
-    int, BeforeValidator(_origin), WithJsonSchema({"type": "string", "examples": ["2013-01-31T09:00:00Z"]})
+    int, BeforeValidator(moment_of), WithJsonSchema({"type": "string", "examples": ["2013-01-31T09:00:00Z"]})
 ]
 """Microseconds since the epoch, written in ISO 8601."""
 
+TimeZone = Annotated[
+    str, AfterValidator(_zone), WithJsonSchema({"type": "string", "examples": ["America/New_York", "UTC"]})
+]
+"""The name of a zone of the IANA database."""
 Schedule = Annotated[str, AfterValidator(check_schedule)]
 """A cron expression of five fields, or a name such as @daily."""
 
@@ -112,10 +124,13 @@ class Pattern(BaseModel):
     """The team or person that answers for it."""
     source: SourceName | None = None
     """The table of events: data_contracts/<source>.yaml; or results/<pattern>, another pattern's results."""
+    time_zone: TimeZone | None = None
+    """The IANA name of the zone whose clocks count: for days and longer windows of kind trends, hour(), dayofweek() and
+    date(), origin, schedule, --from and --to."""
     within: Duration
     """The length of a window, such as 1 day."""
     schedule: Schedule | None = None
-    """When Airflow runs it, UTC: a cron expression of five fields, or @hourly, @daily ..."""
+    """When Airflow runs it, in time_zone, else UTC: a cron expression of five fields, or @hourly, @daily ..."""
     deadline: MaybeDuration = None
     """How long a run in Airflow may take, from when it is queued, before an alert is sent."""
     batch: SnakeName | None = None
@@ -139,6 +154,11 @@ class Pattern(BaseModel):
     def document(self) -> Source:
         """The document the pattern came from, for places in errors."""
         return self._source
+
+    @property
+    def day_begins(self) -> int:
+        """The time of day at which its days begin, microseconds after midnight."""
+        return 0
 
     @property
     def parameters(self) -> Parameters | None:

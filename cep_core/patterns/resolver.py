@@ -21,6 +21,7 @@ from trendlake.cep_core.errors import (
 )
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.expressions.advice import Adviser
+from trendlake.cep_core.expressions.local_clock import on_clock
 from trendlake.cep_core.expressions.types import ExpressionError, infer
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.parse import parse_condition
@@ -60,11 +61,14 @@ class Checking:
         """A condition whose parameters know their types; None where it is none, which is reported."""
         node = self.parsed(_condition, text, path)
         try:
-            return None if node is None else typed(node, self.pattern.parameters)
+            known = None if node is None else typed(node, self.pattern.parameters)
         except UnknownHereError as error:
             if not (isinstance(self.pattern, FamilyPattern) and self.pattern.unread_parameters):
                 self.report(error.cause, path, (error.offset, error.offset + error.width))
             return None
+        if known is None or isinstance(known, s.Equivalence):
+            return known
+        return on_clock(known, self.pattern.time_zone, self.resolve)
 
     def refuse_constant(self, part: s.Expr, path: Path_) -> bool:
         """Reports a condition that reads parameters and no event: it says nothing of any event."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trendlake.cep_core.events.windows import CalendarWindows, Windows
 from trendlake.cep_core.language.unparse import duration, expression, moment
 from trendlake.cep_core.trends.compile.dfa import Automaton, Cube, Transition
 from trendlake.cep_core.trends.compile.plan import Plan
@@ -27,12 +28,9 @@ def explain(plan: Plan) -> str:
 
 def _lines(plan: Plan) -> Iterator[str]:
     windows = plan.windows
-    overlap = -(-windows.within // windows.slide)
+    overlap = windows.overlap
     yield f"plan {plan.hash}, {plan.select}"
-    tumbling = "tumbling" if windows.slide == windows.within else f"sliding by {duration(windows.slide)}"
-    yield f"windows   {duration(windows.within)}, {tumbling}, from {moment(windows.origin)}" + (
-        f"; each event is in {overlap:,}" if overlap > 1 else ""
-    )
+    yield f"windows   {_windows(windows)}" + (f"; each event is in {overlap:,}" if overlap > 1 else "")
     yield f"reads     {', '.join(plan.columns)}"
     kinds = plan.event_types
     yield f"events    {', '.join(kinds) if kinds else 'all types: ' + _why_all(plan)}"
@@ -52,6 +50,13 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield from _automaton(plan, automaton)
     yield f"cost      {_cost(plan, overlap)}"
     yield from plan.warnings
+
+
+def _windows(windows: Windows) -> str:
+    if isinstance(windows, CalendarWindows):
+        return windows.in_words
+    sliding = "tumbling" if windows.step == windows.longest else f"sliding by {duration(windows.step)}"
+    return f"{duration(windows.longest)}, {sliding}, from {moment(windows.start(0))}"
 
 
 def _why_all(plan: Plan) -> str:

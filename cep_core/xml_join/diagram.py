@@ -33,7 +33,8 @@ def _graph(plan: XmlJoinPlan, join: Join, name: str) -> Graph:
         edges.append(
             Edge(source, target, (Line("=" if "normal" not in (left.keys[i][1], right.keys[j][1]) else "= (spaces)"),))
         )
-    within = "unbounded" if join.within >= plan.windows.within and plan.unbounded else f"within {duration(join.within)}"
+    unbounded = plan.unbounded and join.within >= plan.windows.longest
+    within = "unbounded" if unbounded else f"within {duration(join.within)}"
     operator = "followed by" if join.followed else "joined with"
     return Graph(f"{name}: left {operator} right, {within}", tuple(nodes), tuple(edges))
 

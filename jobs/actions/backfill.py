@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from trendlake.cep_core.errors import TextError, TrendlakeError
-from trendlake.cep_core.language.parse import parse_duration
+from trendlake.cep_core.patterns.lengths import Length
 from trendlake.jobs.terminal.hints import as_typed
 from trendlake.jobs.terminal.json_output import of_record
-from trendlake.jobs.terminal.times import micros_of
+from trendlake.jobs.terminal.times import interval_of
 from trendlake.jobs.terminal.workspace import Place, changed
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import BadNumberError
@@ -27,10 +27,10 @@ SHOWN = 20
 """How many intervals are printed; the others are counted."""
 
 
-def length_of(chunk: str | None) -> int | None:
-    """`--chunk` in microseconds. Raises BadNumberError."""
+def length_of(chunk: str | None) -> Length | None:
+    """`--chunk`. Raises BadNumberError."""
     try:
-        return None if chunk is None else parse_duration(chunk)
+        return None if chunk is None else Length.of(chunk)
     except TextError as error:
         raise BadNumberError(f"--chunk {chunk!r}: {error.message}", hint="such as 30 days") from None
 
@@ -41,16 +41,17 @@ def run_backfill(
     pattern: str,
     since: str,
     until: str,
-    length: int | None,
+    length: Length | None,
     newest_first: bool,
     dry_run: bool,
 ) -> Iterator[dict[str, Any]]:
     """Computes the chunks of an interval. Yields a document after each chunk and one for all of them; with `dry_run`
     only the amount of data they would read."""
+    from trendlake.cep_core import load_pattern
     from trendlake.pipelines.runs.run import prepare
     from trendlake.pipelines.steps.backfill import chunks, size
 
-    start, end = micros_of(since, "--from"), micros_of(until, "--to")
+    start, end = interval_of(load_pattern(place.project.pattern_path(pattern)), since, until)
     whole = prepare(lake, place.project, place.profile, pattern, "backfill", start, end)
     todo = chunks(whole.plan.windows, start, end, length, newest_first=newest_first)
     if dry_run:
@@ -63,7 +64,7 @@ def run_backfill(
 
 
 def run_stale(
-    place: Place, lake: Lake, patterns: Sequence[str], length: int | None, newest_first: bool, dry_run: bool
+    place: Place, lake: Lake, patterns: Sequence[str], length: Length | None, newest_first: bool, dry_run: bool
 ) -> Iterator[dict[str, Any]]:
     """Recomputes windows whose rows an older version of the code computed wrongly, or may have. Yields a document with
     the windows of each pattern and, unless `dry_run`, the documents of their chunks. An error of one pattern does not
@@ -71,7 +72,8 @@ def run_stale(
     from trendlake.cep_core.events.windows import moment
     from trendlake.pipelines.results.ledger import read_ledger
     from trendlake.pipelines.revision.scope import older_versions
-    from trendlake.pipelines.runs.intervals import interval_of, options_of
+    from trendlake.pipelines.runs.intervals import LocalTimes, options_of
+    from trendlake.pipelines.runs.intervals import interval_of as moments_of
     from trendlake.pipelines.runs.run import prepare
     from trendlake.pipelines.steps.backfill import stale_chunks
 
@@ -91,9 +93,9 @@ def run_stale(
             continue
         typer.echo(f"{run.name}: {as_typed(stale.sentence(run.typed))}")
         windows = run.plan.windows
-        ends = [interval_of(windows, *stretch) for stretch in stale.windows]
+        ends = [moments_of(windows, *stretch) for stretch in stale.windows]
         for stretch in stale.windows[:SHOWN]:
-            typer.echo(f"  {options_of(windows, *stretch)}")
+            typer.echo(f"  {options_of(windows, *stretch, LocalTimes.of(run.pattern))}")
         if len(ends) > SHOWN:
             typer.echo(f"  and {len(ends) - SHOWN} more")
         stretches = [{"from": moment(start), "to": moment(end)} for start, end in ends]

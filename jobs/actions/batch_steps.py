@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,6 @@ def _compiling(place: Place, patterns: Sequence[str]) -> tuple[list[Member], dic
 def _is_due(member: Member) -> bool:
     """Whether no other DAG has published the interval by schedule. Prints a line if one has, or if the interval before
     is not published."""
-    from trendlake.cep_core.events.windows import moment
     from trendlake.pipelines.runs.scheduled import published_by_schedule
 
     run = member.run
@@ -111,7 +111,7 @@ def _is_due(member: Member) -> bool:
         typer.echo(f"{member.name}: skipped: run {earlier.run_id} has published this interval")
         return False
     if earlier.until is not None and earlier.until < run.start_us:
-        gap = f"--from {moment(earlier.until):%FT%T} --to {moment(run.start_us):%FT%T}"
+        gap = replace(run, start_us=earlier.until, end_us=run.start_us).options
         typer.echo(f"{member.name}: no scheduled run before this one: {command(f'run {run.typed} {gap}')}")
     return True
 

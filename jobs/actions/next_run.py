@@ -74,24 +74,24 @@ def _chosen(run: Run, upcoming: NextWindows) -> Choice:
     which = "after the last published one" if upcoming.published is not None else "the last complete one"
     typer.echo(f"{run.name}: {chosen.options}: {plural(len(upcoming.windows), 'window')}, {which}")
     if upcoming.before:
-        interval = options_of(run.plan.windows, upcoming.before[0], upcoming.before[-1])
+        interval = options_of(run.plan.windows, upcoming.before[0], upcoming.before[-1], run.times)
         backfill = command(f"backfill {run.typed} {interval}")
         typer.echo(f"{run.name}: {plural(len(upcoming.before), 'complete window')} before it: `{backfill}`")
     return Choice(chosen, backfill=backfill)
 
 
 def _reason(run: Run, upcoming: NextWindows) -> str:
-    from trendlake.pipelines.runs.intervals import interval_of, written
+    from trendlake.pipelines.runs.intervals import interval_of
 
     if upcoming.reached is None:
         return f"'{run.contract.name}' has no event that keeps its contract"
-    reached = f"'{run.contract.name}' reaches to {written(upcoming.reached)}"
+    reached = f"'{run.contract.name}' reaches to {run.times.written(upcoming.reached)}"
     if run.lateness:
         reached += ", without the time that late events are waited for"
     if upcoming.published is None:
         return f"no window is complete yet: {reached}"
     end = interval_of(run.plan.windows, upcoming.published + 1, upcoming.published + 1)[1]
-    return f"the window after the last published one ends at {written(end)}, and {reached}"
+    return f"the window after the last published one ends at {run.times.written(end)}, and {reached}"
 
 
 def document_of(choice: Choice) -> dict[str, Any]:

@@ -66,5 +66,5 @@ def _again(place: Place, lake: Lake, name: str, pattern: str | None) -> str:
         shown = spans(read_ledger(run.lake, run.name, run.plan, run.contract.name).segments)
     except TrendlakeError:  # the file is wrong, or the pattern has another table by now
         return f"`trendlake run {pattern}` computes results of it."
-    commands = backfills(run.plan.windows, run.typed, shown[:1] and [(shown[0][0], shown[-1][1])])
+    commands = backfills(run.plan.windows, run.typed, shown[:1] and [(shown[0][0], shown[-1][1])], run.times)
     return f"`trendlake {commands[0][1] if commands else f'run {run.typed}'}` computes it again."

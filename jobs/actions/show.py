@@ -17,7 +17,6 @@ from trendlake.jobs.terminal.json_output import json_text
 from trendlake.jobs.terminal.options import values_of
 from trendlake.jobs.terminal.outcome import print_error
 from trendlake.jobs.terminal.printing import cell, console, frame, minute, table_of
-from trendlake.jobs.terminal.times import micros_of
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import in_words, plural
 from trendlake.pipelines.errors import OtherFormError, ProjectError
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from trendlake.pipelines.results.named import NamedTable
     from trendlake.pipelines.results.read import Selection
     from trendlake.pipelines.revision.repairs import Repair
+    from trendlake.pipelines.runs.intervals import LocalTimes
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,12 @@ def print_results(
     from trendlake.pipelines.results.columns import ranking_of
     from trendlake.pipelines.results.history import version_of
     from trendlake.pipelines.results.read import read_rows
+    from trendlake.pipelines.runs.intervals import LocalTimes
 
     pattern = _file_of(place, pattern)
     loaded, plan = compiled(place.project, place.project.pattern_path(pattern))
     path = place.warehouse.results(loaded.name)
-    selection, names = _selection(plan, shown), _columns(plan.result_schema.names, shown.columns)
+    selection, names = _selection(plan, shown, LocalTimes.of(loaded)), _columns(plan.result_schema.names, shown.columns)
     states = _states(place, lake, pattern)
     if not exists(lake, path):
         raise ProjectError(f"{loaded.name} has no results yet", hint=_first_run(place, lake, pattern, loaded.name))
@@ -96,7 +97,8 @@ def print_results(
         console.print(f"wrote {plural(rows.table.num_rows, 'row')} to {shown.out}", soft_wrap=True)
     else:
         title = f"{loaded.name}: the {which} of {plural(rows.selected, 'row')}"
-        console.print(table_of(plan, title, _documents(rows.table), names if shown.columns else None))
+        columns = names if shown.columns else None
+        console.print(table_of(plan, title, _documents(rows.table), columns, zone=loaded.time_zone))
     if version is None:
         if rows.stale and not any(state.state == "earlier_form" for state in states):
             typer.echo(f"{loaded.name}: {plural(rows.stale, 'row')} of an earlier form of the pattern")
@@ -178,11 +180,11 @@ def print_table(lake: Lake, table: NamedTable, shown: Shown, *, as_json: bool = 
     return None
 
 
-def _selection(plan: AnyPlan, shown: Shown) -> Selection:
+def _selection(plan: AnyPlan, shown: Shown, times: LocalTimes) -> Selection:
     from trendlake.pipelines.results.read import Selection, group_values
 
-    start = None if shown.since is None else micros_of(shown.since, "--from")
-    end = None if shown.until is None else micros_of(shown.until, "--to")
+    start = None if shown.since is None else times.micros(shown.since, "--from")
+    end = None if shown.until is None else times.micros(shown.until, "--to")
     groups = group_values(plan, values_of(shown.groups, "--group"), "--group")
     return Selection(groups, start, end, None if shown.out is not None else shown.limit)
 

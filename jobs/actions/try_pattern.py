@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trendlake.jobs.terminal.printing import console, table_of
-from trendlake.jobs.terminal.times import micros_of
+from trendlake.jobs.terminal.times import interval_of, micros_of
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.results.columns import rank_of
@@ -34,18 +34,17 @@ class TryOptions:
     as_json: bool
 
     @property
-    def interval(self) -> tuple[int, int] | None:
-        """Start and end in microseconds since the epoch; None without --from and --to. Raises BadTimeError."""
+    def interval(self) -> tuple[str, str] | None:
+        """Start and end as they are typed; None without --from and --to. Raises BadTimeError."""
         from trendlake.pipelines.errors import BadTimeError
 
         if self.since is None or self.until is None:
             if self.since or self.until:
                 raise BadTimeError("one end of the interval is missing", hint="give --from and --to, or neither")
             return None
-        start, end = micros_of(self.since, "--from"), micros_of(self.until, "--to")
-        if start >= end:
-            raise BadTimeError("the interval is empty: --from must be before --to")
-        return start, end
+        for text, option in ((self.since, "--from"), (self.until, "--to")):
+            micros_of(text, option)
+        return self.since, self.until
 
 
 def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
@@ -56,10 +55,11 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     from trendlake.pipelines.authoring.validate import compiled
     from trendlake.pipelines.contracts.pattern_source import source_contract
 
-    place, interval = find_place(folder, profile), options.interval
+    place, typed = find_place(folder, profile), options.interval
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         pattern, plan = compiled(place.project, place.project.pattern_path(options.pattern))
+    interval = None if typed is None else interval_of(pattern, *typed, remark=not options.as_json)
     contract = source_contract(place.project, str(pattern.source), (pattern.name,))
     began = time.monotonic()
     if options.events is not None:
@@ -114,7 +114,7 @@ def _print(
         if len(shown) == len(rows)
         else f"{len(shown):,} of {plural(len(rows), 'row')} (--limit)"
     )
-    console.print(table_of(plan, f"{pattern.name}: {which}", shown))
+    console.print(table_of(plan, f"{pattern.name}: {which}", shown, zone=pattern.time_zone))
 
 
 def _ranked(plan: AnyPlan, trial: Sample) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.events.zones import zone as zone_of
 from trendlake.jobs.terminal.json_output import of_error
 from trendlake.jobs.terminal.outcome import Verdict
 from trendlake.pipelines.errors import ProjectError
@@ -120,10 +121,15 @@ def _batches_rule(project: Project) -> str | None:
 
 
 def table_of(
-    plan: AnyPlan, title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None
+    plan: AnyPlan,
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str] | None = None,
+    *,
+    zone: str | None = None,
 ) -> Table:
     """A table of result rows (all columns of `plan.result_schema`), of all `columns` or of those that people read: with
-    a frame on a terminal, plain in a pipe."""
+    a frame on a terminal, plain in a pipe. Times are those of the clock of `zone`, with its offset; UTC without one."""
     from trendlake.pipelines.report.words import length
 
     names, durations = plan.result_schema.names, plan.result_shape.durations
@@ -141,7 +147,7 @@ def table_of(
             *[
                 length(row[name])
                 if name in durations and row[name] is not None
-                else cell(row[name], row.get(f"{name}_log10"))
+                else cell(row[name], row.get(f"{name}_log10"), zone)
                 for name in shown
             ]
         )
@@ -153,14 +159,15 @@ def frame() -> dict[str, Any]:
     return {} if console.is_terminal else {"box": None, "pad_edge": False}
 
 
-def cell(value: Any, log10: float | None = None) -> str:
-    """A value as people read it; `log10`: of a count that is too large to be written out."""
+def cell(value: Any, log10: float | None = None, zone: str | None = None) -> str:
+    """A value as people read it; `log10`: of a count that is too large to be written out; `zone`: of the clock of
+    times."""
     if value is None:
         return "" if log10 is None else f"~10^{log10:,.2f}"
     if isinstance(value, Decimal | int) and not isinstance(value, bool):
         return f"{value:,}" if value != int(value) else f"{int(value):,}"
     if isinstance(value, datetime):
-        return minute(value)
+        return minute(value, zone)
     if isinstance(value, list):
         return _listed(value)
     return _fraction(value) if isinstance(value, float) else str(value)
@@ -185,6 +192,8 @@ def _short(item: str) -> str:
     return item if len(item) <= ID_WIDTH else f"{item[: ID_WIDTH - 1 - half]}…{item[-half:]}"
 
 
-def minute(value: datetime | None) -> str:
-    """A time in UTC; Spark gives times in the machine's zone."""
+def minute(value: datetime | None, zone: str | None = None) -> str:
+    """A time in UTC, or on the clock of a zone with its offset; Spark gives times in the machine's zone."""
+    if value is not None and zone is not None:
+        return value.astimezone(zone_of(zone)).isoformat(" ", "minutes")
     return "" if value is None else value.astimezone(UTC).isoformat(" ", "minutes")[:16]

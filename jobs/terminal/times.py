@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from trendlake.cep_core.events.windows import BEGINNING, END
-from trendlake.pipelines.errors import BadTimeError
+import typer
+
+if TYPE_CHECKING:
+    from trendlake.cep_core import Pattern
 
 
 def micros_of(text: str, option: str) -> int:
     """An ISO 8601 time, UTC where it says no zone, as microseconds since the epoch. Raises BadTimeError, as for one
     outside the years 1 to 9999."""
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise BadTimeError(
-            f"{option} {text!r} is no ISO 8601 time", hint="such as 2013-01-01 or 2013-01-01T09:00:00Z"
-        ) from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    micros = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
-    if not BEGINNING <= micros <= END:
-        raise BadTimeError(f"{option} {text!r} is, in UTC, outside the years 1 to 9999")
-    return micros
+    from trendlake.pipelines.runs.intervals import LocalTimes
+
+    return LocalTimes().micros(text, option)
+
+
+def interval_of(pattern: Pattern, since: str, until: str, *, remark: bool = True) -> tuple[int, int]:
+    """`--from` and `--to` of a command for a pattern, microseconds since the epoch: without an offset on the clock of
+    its time zone. Prints which moment is meant by a time that the clock skips or shows twice. Raises BadTimeError."""
+    from trendlake.pipelines.errors import BadTimeError
+    from trendlake.pipelines.runs.intervals import LocalTimes
+
+    times = LocalTimes.of(pattern)
+    start, end = times.micros(since, "--from"), times.micros(until, "--to")
+    if start >= end:
+        raise BadTimeError("the interval is empty: --from must be before --to")
+    for text, option in ((since, "--from"), (until, "--to")) if remark else ():
+        if (said := times.remark(text, option)) is not None:
+            typer.echo(said)
+    return start, end
 
 
 def manual_run_id(prefix: str) -> str:

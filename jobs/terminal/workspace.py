@@ -15,7 +15,7 @@ import typer
 
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.terminal.outcome import Verdict, print_error
-from trendlake.jobs.terminal.times import micros_of
+from trendlake.jobs.terminal.times import interval_of, micros_of
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.project.paths import Project, find_project
 from trendlake.pipelines.project.profile import Profile, load_profile
@@ -126,9 +126,12 @@ def prepared(
     place: Place, lake: Lake, pattern: str, interval: Interval | None, run_id: str, on: On | None = None
 ) -> Run:
     """The run of a pattern; without an `interval` it is to be given one. `on`: where its steps are to be done."""
+    from trendlake.cep_core import load_pattern
     from trendlake.pipelines.runs.run import prepare
 
-    start, end = (0, 1) if interval is None else (micros_of(interval[0], "--from"), micros_of(interval[1], "--to"))
+    start, end = 0, 1
+    if interval is not None:
+        start, end = interval_of(load_pattern(place.project.pattern_path(pattern)), *interval)
     return prepare(lake, place.project, place.profile, pattern, run_id, start, end, on)
 
 
@@ -136,11 +139,13 @@ def check_early(place: Place, pattern: str, interval: Interval | None) -> str:
     """Checks interval and pattern before Spark is started. Returns the pattern's name."""
     from trendlake.pipelines.authoring.validate import check_pattern
 
-    if interval is not None and micros_of(interval[0], "--from") >= micros_of(interval[1], "--to"):
-        from trendlake.pipelines.errors import BadTimeError
-
-        raise BadTimeError("the interval is empty: --from must be before --to")
-    return check_pattern(place.project, place.project.pattern_path(pattern)).name
+    if interval is not None:
+        for text, option in zip(interval, ("--from", "--to"), strict=True):
+            micros_of(text, option)
+    checked = check_pattern(place.project, place.project.pattern_path(pattern))
+    if interval is not None:
+        interval_of(checked, *interval, remark=False)
+    return checked.name
 
 
 def run_step(step: str, run: Run) -> Record:

@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
-from trendlake.cep_core.events.local_times import UTC, zone_fault
+from trendlake.cep_core.events.local_times import UTC
+from trendlake.cep_core.events.zones import zone_fault
 from trendlake.pipelines.authoring.scaffold import FileForm, Roles, check_roles, new_source, usable_columns
 from trendlake.pipelines.contracts.column_names import refuse_column_names
 from trendlake.pipelines.contracts.contract import load_contract

@@ -137,7 +137,7 @@ def _newest(windows: Windows, every: range, source: Sampled, most: int) -> range
     beyond = source.newest(later + most + 1)
     if beyond is None:
         return every
-    first = (beyond - windows.origin) // windows.slide + 1  # the first window that begins after that event
+    first = windows.at(beyond) + 1  # the first window that begins after that event
     if first >= every.stop:
         held = source.count(windows.start(every[-1]), windows.end(every[-1]))
         raise SampleTooLargeError(

@@ -59,7 +59,7 @@ def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
             f"the results of '{results.name}' cannot be a source: they have a column '{taken[0]}' of their own",
             hint="give it another name there",
         )
-    late = None if read.lateness_us is None else read.lateness_us + plan.windows.within
+    late = None if read.lateness_us is None else read.lateness_us + plan.windows.longest
     return replace(
         results,
         name=f"{PUBLISHED}{results.name}",
@@ -76,5 +76,5 @@ def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
         constant_type=results.name,
         lateness_us=late,
         max_future_us=read.max_future_us,
-        ahead_us=read.ahead_us + plan.windows.within,
+        ahead_us=read.ahead_us + plan.windows.longest,
     )

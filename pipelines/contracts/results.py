@@ -27,6 +27,7 @@ from trendlake.pipelines.spark.identifiers import quoted
 
 SORTS = (
     "group",
+    "window_date",
     "trend_count",
     "trend_count_or_zero",
     "occurrence_count",

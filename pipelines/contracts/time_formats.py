@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trendlake.cep_core.errors import BadValueError, TrendlakeError, did_you_mean
-from trendlake.cep_core.events.local_times import UTC, zone_fault
+from trendlake.cep_core.events.local_times import UTC
+from trendlake.cep_core.events.zones import zone_fault
 from trendlake.cep_core.yaml.source import Source
 from trendlake.pipelines.contracts.odcs import Document, Property
 

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.schema import EventSchema
-from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.events.windows import Windows, both
 from trendlake.cep_core.plan import Reading
 from trendlake.pipelines.execute.shard_plan import Cut
 
@@ -38,7 +38,7 @@ class Member:
     def ends(self) -> tuple[int, int]:
         """The windows are those of the plan that end in (low, high], microseconds."""
         own = self.plan.windows
-        return own.end(self.windows[0]) - own.slide, own.end(self.windows[-1])
+        return own.since(self.windows[0]), own.end(self.windows[-1])
 
     @property
     def span(self) -> tuple[int, int]:
@@ -52,8 +52,9 @@ class Member:
 
     def inside(self, channel: Windows, windows: range) -> range:
         """Its windows among those `windows` of a channel: those that end there."""
-        own = self.plan.windows.ending_in(channel.end(windows[0]) - channel.slide, channel.end(windows[-1]))
-        return range(max(own.start, self.windows.start), min(own.stop, self.windows.stop))
+        if channel == self.plan.windows:
+            return both(windows, self.windows)
+        return both(self.plan.windows.ending_in(channel.since(windows[0]), channel.end(windows[-1])), self.windows)
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,6 @@ def _hull(members: Sequence[Member]) -> tuple[Windows, range]:
         return kinds.pop(), range(min(one.start for one in asked), max(one.stop for one in asked))
     lows, highs = zip(*(member.ends for member in members), strict=True)
     low, high = min(lows), max(highs)
-    reach = max(own.within for own in kinds)
-    slide = max(min(own.slide for own in kinds), -(-(high - low) // PARTS_OF_TIME))
+    reach = max(own.longest for own in kinds)
+    slide = max(min(own.step for own in kinds), -(-(high - low) // PARTS_OF_TIME))
     return Windows(slide + reach, slide, low - reach), range(-(-(high - low) // slide))

@@ -59,8 +59,7 @@ def time_shards(windows: Windows, cut: Cut, time: Int64s) -> tuple[Int64s, Int32
     rows = np.flatnonzero((time >= start) & (time < end))
     if cut.shards == 1:
         return rows, np.zeros(len(rows), np.int32)
-    inside = time[rows] - windows.origin
-    first, last = (inside - windows.within) // windows.slide + 1, inside // windows.slide
+    first, last = windows.held(time[rows])
     lowest, highest = (np.maximum(first, low) - low) // cut.size, (np.minimum(last, high) - low) // cut.size
     times = np.where(first <= last, highest - lowest + 1, 0)  # slide > within: a time may be in no window
     begins = np.cumsum(times) - times

@@ -76,17 +76,12 @@ def few(rows: int, target: int, cores: int) -> int:
 def first(reading: Reading, rows: int, windows: range, limit: int, cores: int) -> tuple[Cut, int]:
     """Time shards of a size that keeps every core busy and copies few events; and the rows a partition should have."""
     target = max(min(limit, -(-rows // (cores * TASKS_PER_CORE))), min(MIN_ROWS, limit))
-    shared = _overlap(reading) - 1
+    shared = reading.windows.overlap - 1
     most = len(windows) // (shared * SHARE) if shared else len(windows)
     most = max(1, min(max(most, cores), len(windows) // (shared + 1)))
     return Cut(windows, -(-len(windows) // max(1, min(most, -(-rows // target))))), target
 
 
-def _overlap(reading: Reading) -> int:
-    """The most windows that hold an event."""
-    return -(-reading.windows.within // reading.windows.slide)
-
-
 def copies(reading: Reading, cut: Cut) -> int:
     """The most time shards that need an event."""
-    return min(cut.shards, -(-(_overlap(reading) - 1) // cut.size) + 1)
+    return min(cut.shards, -(-(reading.windows.overlap - 1) // cut.size) + 1)

@@ -37,6 +37,7 @@ def batch_of(pattern: Pattern, rule: str | None) -> str | None:
     if pattern.batch is not None or rule is None or pattern.schedule is None:
         return pattern.batch
     words = re.sub(r"[*/,#-]", lambda sign: f" {CRON_SIGNS[sign[0]]} ", f"{pattern.source} {pattern.schedule}")
+    words += f" {pattern.time_zone}" if pattern.time_zone else ""
     name = "_".join(re.findall(r"[a-z0-9]+", words.lower()))
     if len(name) <= LONGEST:
         return name
@@ -54,12 +55,17 @@ def batches_of(patterns: Mapping[str, Pattern], rule: str | None) -> dict[str, B
 
 
 def _batch(name: str, patterns: Mapping[str, Pattern]) -> Batch:
-    counts = Counter((pattern.source, pattern.schedule) for pattern in patterns.values())
-    usual = counts.most_common(1)[0][0]
-    members = {key: item for key, item in patterns.items() if (item.source, item.schedule) == usual}
+    shared = {key: (item.source, item.schedule, _clock(item)) for key, item in patterns.items()}
+    usual = Counter(shared.values()).most_common(1)[0][0]
+    members = {key: item for key, item in patterns.items() if shared[key] == usual}
     first = next(iter(members.values()))
     others = {key: differences(item, first, name) for key, item in patterns.items() if key not in members}
     return Batch(name, str(first.source), first.schedule, tuple(members), others)
+
+
+def _clock(pattern: Pattern) -> str | None:
+    """The zone of the clock by which its schedule starts it; None without a schedule."""
+    return (pattern.time_zone or "UTC") if pattern.schedule is not None else None
 
 
 def differences(member: Pattern, first: Pattern, batch: str) -> list[BadValueError]:
@@ -68,11 +74,12 @@ def differences(member: Pattern, first: Pattern, batch: str) -> list[BadValueErr
         BadValueError(
             f"{key}: {ours or 'none'}, but '{first.name}' of the same batch '{batch}' has {theirs or 'none'}",
             place=member.document.place((key,) if key in member.document.data else ("batch",)),
-            hint="the patterns of a batch share source and schedule: give this one another batch",
+            hint="the patterns of a batch share source, schedule and its time zone: give this one another batch",
         )
         for key, ours, theirs in (
             ("source", member.source, first.source),
             ("schedule", member.schedule, first.schedule),
+            ("time_zone", _clock(member), _clock(first)),
         )
         if ours != theirs
     ]

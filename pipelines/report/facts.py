@@ -36,6 +36,7 @@ class PatternFacts:
     schedule: str | None = None
     batch: str | None = None
     consistency: str = "middle"
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True)

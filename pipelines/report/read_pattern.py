@@ -42,6 +42,7 @@ def read_pattern(file: Path) -> PatternFacts:
         slide=_text(fields.get("slide")),
         yaml=content,
         consistency=_text(fields.get("consistency")) or "middle",
+        time_zone=_text(fields.get("time_zone")),
     )
 
 

@@ -109,7 +109,7 @@ def _current_forms(run: RunFacts, plan: AnyPlan | None, span: Span) -> list[str]
     if run.plan_hash is None:
         return None
     low, high = micros(span.low), micros(span.high)
-    windows = None if plan is None else plan.windows.ending_in(low, high + plan.windows.within)
+    windows = None if plan is None else plan.windows.ending_in(low, high + plan.windows.longest)
     if plan is None or not windows:
         return [_row_hash(run, plan)]
     return sorted(row_hashes(plan, windows))

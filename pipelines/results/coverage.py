@@ -14,8 +14,9 @@ from functools import partial
 from typing import TypeVar
 
 from trendlake.cep_core import AnyPlan
-from trendlake.cep_core.events.windows import AGES
-from trendlake.pipelines.results.notes import Grid, Note
+from trendlake.cep_core.events.windows import AGES, CalendarWindows
+from trendlake.cep_core.plan import owner
+from trendlake.pipelines.results.notes import Calendar, Grid, Note, Zone
 from trendlake.pipelines.results.owned_rows import INTERVALS
 from trendlake.pipelines.runs.code_versions import Version
 
@@ -58,7 +59,8 @@ class Claim:
     back. `unique`, `source_table`: as in `Segment`, of those owned. `versions`: of the code that computed all rows of
     the slices `computed` and some of those of `computed_in_part`; None where they are not recorded. `grid`: of its
     plan; None where it is not recorded, and its time column is then taken for that of the plan that asks. `faulty`:
-    whether rows of an earlier form may be left in its slices."""
+    whether rows of an earlier form may be left in its slices. `zone`: the clock by which the rows of the slices
+    `computed` and `computed_in_part` were made, where the pattern names one."""
 
     results_version: int
     quiet: bool
@@ -74,6 +76,7 @@ class Claim:
     source_table: str | None = None
     grid: Grid | None = None
     faulty: bool = False
+    zone: Zone | None = None
 
 
 @dataclass(frozen=True)
@@ -105,18 +108,17 @@ def claim_of(note: Note, results_version: int) -> Claim | None:
         work.computed_in_part,
         note.source_table,
         note.grid,
+        zone=note.zone,
     )
 
 
-def first_owned(plan: AnyPlan) -> int:
-    """Where the slice of window 0 begins; that of window j begins `slide` times j later, for every kind."""
-    return plan.owned(range(1))[1]
-
-
 def windows_of(plan: AnyPlan, low: int, high: int) -> tuple[int, int]:
-    """First and last window whose slice a slice of the results' time column meets."""
-    base, slide = first_owned(plan), plan.windows.slide
-    return (low - base) // slide, (high - 1 - base) // slide
+    """First and last window whose slice a slice of the results' time column meets; those before the first that do not
+    exist are of it, too: no row will ever speak of them."""
+    first, last = owner(plan, low), owner(plan, high - 1)
+    while not plan.windows.exists(first - 1):
+        first -= 1
+    return first, last
 
 
 def slice_of(plan: AnyPlan, first: int, last: int) -> tuple[int, int]:
@@ -126,8 +128,10 @@ def slice_of(plan: AnyPlan, first: int, last: int) -> tuple[int, int]:
 
 
 def grid_of(plan: AnyPlan) -> Grid:
-    low = first_owned(plan)
-    return Grid(plan.owned(range(1))[0], low, plan.windows.slide, plan.windows.end(0) - low, plan.within)
+    column, low, _ = plan.owned(range(1))
+    windows = plan.windows
+    calendar = Calendar.of(windows) if isinstance(windows, CalendarWindows) else None
+    return Grid(column, low, windows.step, windows.end(0) - low, plan.within, calendar)
 
 
 def numbered_alike(plan: AnyPlan, note: Note) -> bool:
@@ -155,7 +159,11 @@ def claimed_windows(plan: AnyPlan, claim: Claim, low: int, high: int) -> tuple[i
     longest = max(plan.within, grid.within or 0) - 1
     if own == their:  # rows of both begin in the slice, or end there
         return windows_of(plan, low, high + longest) if time == own.last else windows_of(plan, low - longest, high)
-    start, end = low + grid.lead - grid.slide, high + grid.lead - grid.slide
+    if grid.calendar is None:
+        start, end = low + grid.lead - grid.slide, high + grid.lead - grid.slide
+    else:
+        theirs = grid.calendar.windows
+        start, end = theirs.since(theirs.at(low)), theirs.end(theirs.at(high - 1))
     came = (low, high) if grid.column == their.last else (start if their.of_windows else low, end)
     if own.of_windows:
         lost = _ending(plan, start, end)
@@ -224,7 +232,7 @@ def _known_of(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim, low: i
     """The `claimed_windows`; where rows may last for all time, not those beyond the slice that are before the first
     or after the last which is known (`segments`)."""
     first, last = claimed_windows(plan, claim, low, high)
-    if (last - first) * plan.windows.slide < AGES:
+    if plan.windows.start(last) - plan.windows.start(first) < AGES:
         return first, last
     ends = [windows_of(plan, low, high), *((segments[0].first, segments[-1].last) for _ in segments[:1])]
     return max(first, min(low for low, _ in ends)), min(last, max(high for _, high in ends))

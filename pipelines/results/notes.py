@@ -7,20 +7,70 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
+from trendlake.cep_core.events.windows import CalendarWindows
+
 Slice = tuple[int, int]
 """A half-open part of the results' time column, microseconds."""
+
+
+class Calendar(NamedTuple):
+    """Windows of a calendar, as `CalendarWindows` has them."""
+
+    within: int
+    slide: int
+    origin: int
+    zone: str
+    months: bool
+    shift: int
+
+    @classmethod
+    def of(cls, windows: CalendarWindows) -> Calendar:
+        return cls(*(getattr(windows, name) for name in cls._fields))
+
+    @property
+    def windows(self) -> CalendarWindows:
+        return CalendarWindows(**self._asdict())
+
+
+class Zone(NamedTuple):
+    """The clock that results were made by: the `name` of a zone, the version of the `database`, and its `offsets` from
+    UTC in the time range of the windows: (from, seconds) of each stretch, the first from the beginning of the range
+    on."""
+
+    name: str
+    database: str
+    offsets: tuple[tuple[int, int], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict() | {"offsets": _lists(self.offsets)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Zone:
+        return cls(stored["name"], stored["database"], _slices(stored["offsets"]))
 
 
 class Grid(NamedTuple):
     """The places of a plan's windows in the results' time `column`, microseconds: the slice of window j begins at
     `origin` + j * `slide`, where that of window j - 1 ends, and the window itself ends `lead` after that. `within`: no
-    row lasts longer; None where it is not recorded."""
+    row lasts longer; None where it is not recorded. `calendar`: of windows of a calendar, whose `slide` and `lead`
+    differ from window to window."""
 
     column: str
     origin: int
     slide: int
     lead: int
     within: int | None = None
+    calendar: Calendar | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        values = self._asdict()
+        calendar = values.pop("calendar")
+        return values if calendar is None else values | {"calendar": calendar._asdict()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Grid:
+        calendar = {"calendar": Calendar(**stored["calendar"])} if "calendar" in stored else {}
+        return cls(**{**stored, **calendar})
 
 
 class Author(NamedTuple):
@@ -79,6 +129,8 @@ class Note:
     names_source: bool = True
     names_results: bool = True
     """Whether the ids of the tables are noted at all, be it that there is none."""
+    zone: Zone | None = None
+    """The clock of a pattern with a time zone."""
 
     @property
     def of_run(self) -> bool:
@@ -103,7 +155,8 @@ class Note:
         values |= {} if self.withheld is None else {"withheld": _lists(self.withheld)}
         values |= {"unique": self.unique, "results_table": self.results_table}
         values |= {"contract": self.contract, "lateness": self.lateness, "source_table": self.source_table}
-        values |= {} if self.grid is None else {"grid": self.grid._asdict()}
+        values |= {} if self.grid is None else {"grid": self.grid.as_json()}
+        values |= {} if self.zone is None else {"zone": self.zone.as_json()}
         values |= {"stretches": _lists(self.stretches)}
         values |= {} if members is None else {"form": members.form}
         values |= {} if members is None or members.hashes is None else {"members": list(members.hashes)}
@@ -140,7 +193,7 @@ class Note:
             stored.get("contract"),
             stored.get("lateness"),
             stored.get("source_table"),
-            Grid(**stored["grid"]) if stored.get("grid") else None,
+            Grid.from_json(stored["grid"]) if stored.get("grid") else None,
             stretches if "stretches" in stored else None,
             Members(stored["form"], hashes) if "form" in stored else None,
             Work(versions, computed, in_part),
@@ -149,6 +202,7 @@ class Note:
             bool(stored.get("quiet")),
             "source_table" in stored,
             "results_table" in stored,
+            Zone.from_json(stored["zone"]) if stored.get("zone") else None,
         )
 
 

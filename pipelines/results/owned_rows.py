@@ -103,7 +103,7 @@ class OwnedRows:
         if not windows:
             return cls(())
         time, low, high = plan.owned(windows)
-        start, end = plan.windows.end(windows[0]) - plan.windows.slide, plan.windows.end(windows[-1])
+        start, end = plan.windows.since(windows[0]), plan.windows.end(windows[-1])
         own, others = set(map(same_name, plan.result_schema.names)), other_intervals(plan, columns)
         # A row of this plan has no value in a column that is not its own: who has one is of another form.
         certain = [item for item in others if not {*item[:2]} <= own]

@@ -18,13 +18,15 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType
 
 from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.windows import BEGINNING
+from trendlake.cep_core.events.zones import Clock, database
 from trendlake.cep_core.patterns.parameters import Row
 from trendlake.cep_core.sharing.family import FamilyPlan, row_hash, row_stretches
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.results.coverage import grid_of, numbered_alike
 from trendlake.pipelines.results.ledger import Ledger
-from trendlake.pipelines.results.notes import Members, Note, Work
+from trendlake.pipelines.results.notes import Members, Note, Work, Zone
 from trendlake.pipelines.results.row_versions import stale_rows
 from trendlake.pipelines.results.windows import Pieces
 from trendlake.pipelines.runs.basis import Basis
@@ -59,7 +61,19 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
         members=noted_members(run.plan),
         work=work,
         pattern=None if own else run.name,
+        zone=zone_of(run, [windows for windows in shown if windows]),
     )
+
+
+def zone_of(run: Run, shown: Sequence[range]) -> Zone | None:
+    """The clock of the run's pattern in the time of the windows."""
+    name, windows = run.pattern.time_zone, run.plan.windows
+    if name is None or not shown:
+        return None
+    start = min(windows.start(some[0]) for some in shown)
+    end = max(windows.end(some[-1]) for some in shown)
+    start = max(start, BEGINNING)  # of windows without end
+    return Zone(name, database(), Clock.of(name).within(start, max(start + 1, end)))
 
 
 def noted_members(plan: AnyPlan) -> Members | None:
@@ -154,7 +168,7 @@ def row_hashes(plan: AnyPlan, windows: range) -> set[str]:
 def current_hashes(plan: AnyPlan, first: int, last: int) -> set[str]:
     """The hashes by which rows of the plan's present form are known whose time is from `first` to `last`,
     microseconds."""
-    windows = plan.windows.ending_in(first, last + 1 + plan.windows.within)
+    windows = plan.windows.ending_in(first, last + 1 + plan.windows.longest)
     return {row_hash(plan), *row_hashes(plan, windows)}
 
 

@@ -7,10 +7,12 @@ replaces nothing. A window that was computed for some groups only holds rows of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.events.zones import Clock
 from trendlake.pipelines.results.coverage import Alteration, Claim, claimed_windows, folded, slice_of
 from trendlake.pipelines.results.notes import Work
 from trendlake.pipelines.results.windows import Stretch, united
@@ -54,9 +56,42 @@ def row_versions(
     def claimed(pieces: tuple[RowVersions, ...], claim: Claim) -> tuple[RowVersions, ...]:
         for stretch, paint in _steps(plan, claim):
             pieces = painted(pieces, *stretch, paint)
+        for low, high in () if claim.quiet else (*claim.computed, *claim.computed_in_part):
+            for stretch in misread(plan, claim, *claimed_windows(plan, claim, low, high)):
+                pieces = painted(pieces, *stretch, lambda before: (before or frozenset()) | {CLOCK})
         return pieces
 
     return folded(claims, alterations, claimed, lambda pieces: pieces)
+
+
+CLOCK: Version = ("zone", 0)
+"""Of windows that a clock was read for whose offsets are others in the zone database of today."""
+
+
+def misread(plan: AnyPlan, claim: Claim, first: int, last: int) -> list[Stretch]:
+    """The windows among `first` to `last` that touch a moment at which the offsets of the claim's zone are others
+    today, and one more at each side: its boundary may have moved."""
+    if claim.zone is None:
+        return []
+    windows, noted = plan.windows, claim.zone.offsets
+    start, end = noted[0][0], windows.end(last)
+    if end <= start:
+        return []
+    touched = [
+        (max(first, windows.after(low) - 1), min(last, windows.at(high - 1) + 1) + 1)
+        for low, high in differing(noted, Clock.of(claim.zone.name).within(start, end), end)
+    ]
+    return united([(a, b) for a, b in touched if a < b], last=True)
+
+
+def differing(noted: Sequence[Stretch], now: Sequence[Stretch], end: int) -> Iterator[Stretch]:
+    """The half-open stretches of time before `end` in which two lists of offsets, (from, seconds) from one moment on,
+    differ."""
+    edges = sorted({at for at, _ in (*noted, *now) if at < end} | {end})
+    for low, high in pairwise(edges):
+        one, other = (max((at, offset) for at, offset in offsets if at <= low)[1] for offsets in (noted, now))
+        if one != other:
+            yield low, high
 
 
 Paint = Callable[[Versions | None], Versions]
@@ -112,10 +147,12 @@ def painted(pieces: tuple[RowVersions, ...], first: int, last: int, paint: Paint
 @dataclass(frozen=True)
 class StaleRows:
     """Published windows in the pattern's present form that versions known to be wrong made, or versions that no note
-    records. `windows`: of both, in stretches; `reason`: what is wrong with them."""
+    records; or that were made by other offsets of the pattern's time zone than the zone database has today (`clocks`).
+    `windows`: of all, in stretches; `reason`: what is wrong with them."""
 
     windows: tuple[Stretch, ...]
     reason: str
+    clocks: tuple[Stretch, ...] = ()
 
     @property
     def count(self) -> int:
@@ -130,20 +167,24 @@ class StaleRows:
 def stale_rows(plan: AnyPlan, published: Sequence[Stretch], pieces: Iterable[RowVersions]) -> StaleRows | None:
     """The windows among `published` whose rows are known to be wrong, or may be; None where there are none."""
     windows: list[Stretch] = []
+    clocks: list[Stretch] = []
     wrong: dict[str, None] = {}
     unknown = False
     for piece in pieces:
         corrections = corrections_of(plan.kind, piece.versions)
-        if not corrections and UNKNOWN not in piece.versions:
+        misread = CLOCK in piece.versions
+        if not corrections and UNKNOWN not in piece.versions and not misread:
             continue
         mine = [(max(a, piece.first), min(b, piece.last) + 1) for a, b in published if a <= piece.last]
         mine = [(a, b) for a, b in mine if a < b]
         if mine:
             windows += mine
+            clocks += mine if misread else []
             unknown = unknown or UNKNOWN in piece.versions
             wrong |= dict.fromkeys(f"before {item.component} {item.version}: {item.wrong}" for item in corrections)
     if not windows:
         return None
     reasons = [f"computed by versions known to be wrong ({'; '.join(wrong)})"] if wrong else []
     reasons += ["computed by versions that were not recorded (Trendlake 0.1)"] if unknown else []
-    return StaleRows(tuple(united(windows, last=True)), " or ".join(reasons))
+    reasons += ["computed by other clocks than the zone database has today"] if clocks else []
+    return StaleRows(tuple(united(windows, last=True)), " or ".join(reasons), tuple(united(clocks, last=True)))

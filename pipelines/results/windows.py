@@ -8,11 +8,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
+from pyspark.sql.types import LongType, StructField, StructType
 
 from trendlake.cep_core import AnyPlan
-from trendlake.pipelines.results.coverage import first_owned
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.windows import CalendarWindows, Windows
+from trendlake.pipelines.spark.arrow_functions import of_column
 from trendlake.pipelines.spark.columns import column
 
 MOST = 64
@@ -29,11 +33,35 @@ def shown_unit(plan: AnyPlan) -> tuple[str, ...]:
 
 def row_window(plan: AnyPlan) -> Column:
     """The window of a result row, from the column of time that says which windows own it."""
-    time = sf.unix_micros(column(plan.owned(range(1))[0]))
-    return floor_div(time - sf.lit(first_owned(plan)), plan.windows.slide)
+    name, low, _ = plan.owned(range(1))
+    time, windows = sf.unix_micros(column(name)), plan.windows
+    if isinstance(windows, CalendarWindows):  # the results' time is the windows' start
+        return _asked(windows, time)["last"]
+    return _floor_div(time - sf.lit(low), windows.slide)
 
 
-def floor_div(value: Column, divisor: int) -> Column:
+def held(windows: Windows, time: Column) -> tuple[Column, Column]:
+    """`Windows.held` of a column of microseconds."""
+    if isinstance(windows, CalendarWindows):
+        asked = _asked(windows, time)
+        return asked["first"], asked["last"]
+    first = _floor_div(time - sf.lit(windows.origin + windows.within), windows.slide) + 1
+    return first, _floor_div(time - sf.lit(windows.origin), windows.slide)
+
+
+def _asked(windows: CalendarWindows, time: Column) -> Column:
+    """`held` as a struct. Workers compute it with the zone database of the engine: Java's is another one."""
+
+    def first_and_last(times: pa.Array) -> pa.Array:
+        first, last = windows.held(numbers(times, 0))
+        missing = ~valid(times)
+        return pa.StructArray.from_arrays([arrow(first, missing), arrow(last, missing)], ["first", "last"])
+
+    kind = StructType([StructField("first", LongType()), StructField("last", LongType())])
+    return of_column(first_and_last, kind, time)
+
+
+def _floor_div(value: Column, divisor: int) -> Column:
     """Integer division that rounds down."""
     by = sf.lit(divisor)
     return sf.call_function("div", value - sf.pmod(value, by), by)

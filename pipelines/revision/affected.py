@@ -23,7 +23,7 @@ from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import BEGINNING, END
 from trendlake.pipelines.results.coverage import slice_of
 from trendlake.pipelines.results.notes import Work
-from trendlake.pipelines.results.windows import MOST, Stretch, fewer, floor_div, row_window, shown_unit, united, within
+from trendlake.pipelines.results.windows import MOST, Stretch, fewer, held, row_window, shown_unit, united, within
 from trendlake.pipelines.runs.code_versions import versions_of_revision
 from trendlake.pipelines.spark.columns import column
 
@@ -116,15 +116,13 @@ def touched_by(
         return Affected(plan, tuple(whole))
     if plan.event_types is not None and plan.schema.event_type in good.columns:
         good = good.where(column(plan.schema.event_type).isin(list(plan.event_types)))
-    windows, low, high = plan.windows, published[0][0], published[-1][1]
-    time = sf.unix_micros(column(plan.schema.event_time))
-    first = floor_div(time - sf.lit(windows.origin + windows.within), windows.slide) + 1
-    last = floor_div(time - sf.lit(windows.origin), windows.slide)
+    low, high = published[0][0], published[-1][1]
+    first, last = held(plan.windows, sf.unix_micros(column(plan.schema.event_time)))
     units = [unit_value(plan, name).alias(f"{UNIT}{i}") for i, name in enumerate(shown_unit(plan))]
-    held = good.select(*units, sf.greatest(first, sf.lit(low)).alias("a"), sf.least(last, sf.lit(high)).alias("b"))
-    held = held.where(sf.col("a") <= sf.col("b"))
-    held = held.distinct().withColumn(WINDOW, sf.explode(sf.sequence("a", "b"))).drop("a", "b")
-    pairs = held.where(within(sf.col(WINDOW), published)).distinct().persist(StorageLevel.MEMORY_AND_DISK)
+    ends = good.select(*units, sf.greatest(first, sf.lit(low)).alias("a"), sf.least(last, sf.lit(high)).alias("b"))
+    ends = ends.where(sf.col("a") <= sf.col("b")).distinct()
+    ends = ends.withColumn(WINDOW, sf.explode(sf.sequence("a", "b"))).drop("a", "b")
+    pairs = ends.where(within(sf.col(WINDOW), published)).distinct().persist(StorageLevel.MEMORY_AND_DISK)
     touched = [row[0] for row in pairs.select(WINDOW).distinct().collect()]
     return Affected(plan, tuple(whole), tuple(united([(j, j + 1) for j in touched], last=True)), pairs)
 

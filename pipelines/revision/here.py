@@ -210,9 +210,7 @@ def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple
     if plan.event_types is not None and kind in changed.column_names:
         changed = changed.filter(pc.is_in(changed[kind], pa.array(plan.event_types)))
     time = numbers(changed[plan.schema.event_time].drop_null().combine_chunks().cast(pa.int64()))
-    windows = plan.windows
-    first = (time - (windows.origin + windows.within)) // windows.slide + 1
-    last = (time - windows.origin) // windows.slide
+    first, last = plan.windows.held(time)
     ranges = np.unique(np.stack([first, last + 1], axis=1), axis=0)
     inside = [
         (max(a, first), min(b, last + 1))

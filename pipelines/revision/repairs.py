@@ -55,12 +55,12 @@ def repairs(run: Run, ledger: Ledger, source: TableVersion | None) -> list[Repai
 
 
 def _other_forms(run: Run, segments: Sequence[Segment]) -> Iterator[Repair]:
-    for stretch, command in backfills(run.plan.windows, run.typed, other_forms(run.plan, segments)):
+    for stretch, command in backfills(run.plan.windows, run.typed, other_forms(run.plan, segments), run.times):
         yield _of_windows("earlier_form", stretch, "shows an earlier form", "show an earlier form", command)
 
 
 def _gaps(run: Run, segments: Sequence[Segment]) -> Iterator[Repair]:
-    for stretch, command in backfills(run.plan.windows, run.typed, gaps_of(segments)):
+    for stretch, command in backfills(run.plan.windows, run.typed, gaps_of(segments), run.times):
         text = "before the last published one is not published", "before the last published one are not published"
         yield _of_windows("gap", stretch, *text, command)
 

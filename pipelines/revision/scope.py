@@ -17,7 +17,7 @@ from trendlake.pipelines.results.row_versions import StaleRows, stale_rows
 from trendlake.pipelines.results.windows import Stretch, united
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.consistency import last_ready, ready
-from trendlake.pipelines.runs.intervals import options_of
+from trendlake.pipelines.runs.intervals import LocalTimes, options_of
 from trendlake.pipelines.runs.run import Run
 
 BACKFILLS = 3
@@ -120,12 +120,17 @@ def gaps_of(segments: Sequence[Segment]) -> list[Stretch]:
     return [(before[1] + 1, after[0] - 1) for before, after in pairwise(spans(segments))]
 
 
-def backfills(windows: Windows, typed: str, stretches: Sequence[Stretch]) -> list[tuple[Stretch, str]]:
+def backfills(
+    windows: Windows,
+    typed: str,
+    stretches: Sequence[Stretch],
+    times: LocalTimes = LocalTimes(),  # noqa: B008 - frozen
+) -> list[tuple[Stretch, str]]:
     """Each of the `stretches` with the command, without `trendlake`, that computes its windows. Of many stretches all
     are computed by one command, with the windows between them."""
     if len(stretches) > BACKFILLS:
         stretches = [(stretches[0][0], stretches[-1][1])]
-    return [(stretch, f"backfill {typed} {options_of(windows, *stretch)}") for stretch in stretches]
+    return [(stretch, f"backfill {typed} {options_of(windows, *stretch, times)}") for stretch in stretches]
 
 
 def stale_windows(run: Run, ledger: Ledger) -> str | None:
@@ -141,4 +146,4 @@ def to_publish(run: Run, ledger: Ledger) -> str:
 
 
 def _backfills_of_forms(run: Run, ledger: Ledger) -> list[tuple[Stretch, str]]:
-    return backfills(run.plan.windows, run.typed, other_forms(run.plan, ledger.segments))
+    return backfills(run.plan.windows, run.typed, other_forms(run.plan, ledger.segments), run.times)

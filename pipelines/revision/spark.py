@@ -216,8 +216,7 @@ def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
         if lost(error) is None:
             raise
         return task.published
-    windows = run.plan.windows
-    first = (reached - windows.origin - windows.within) // windows.slide + 1
+    first = run.plan.windows.after(reached)
     return tuple((max(start, first), last) for start, last in task.published if last >= first)
 
 

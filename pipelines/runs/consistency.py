@@ -44,8 +44,7 @@ def last_ready(run: Run, version: int) -> int | None:
 
 def last_complete(run: Run, reached: int) -> int:
     """The last window that ends at or before `reached`, a watermark in microseconds."""
-    windows = run.plan.windows
-    return (reached - windows.origin - windows.within) // windows.slide
+    return run.plan.windows.after(reached) - 1
 
 
 def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) -> int:

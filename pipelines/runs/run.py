@@ -20,7 +20,7 @@ from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.project.renames import refuse_bad_rename
 from trendlake.pipelines.runs.basis import Basis, differences
 from trendlake.pipelines.runs.code_versions import versions_of
-from trendlake.pipelines.runs.intervals import written
+from trendlake.pipelines.runs.intervals import LocalTimes
 from trendlake.pipelines.runs.record import find
 from trendlake.pipelines.runs.stage import Record, Stage
 
@@ -67,7 +67,12 @@ class Run:
     @property
     def options(self) -> str:
         """The interval on the command line: `--from 2026-01-05 --to 2026-01-06`."""
-        return f"--from {written(self.start_us)} --to {written(self.end_us)}"
+        return self.times.options(self.start_us, self.end_us)
+
+    @property
+    def times(self) -> LocalTimes:
+        """How times of the pattern are written."""
+        return LocalTimes.of(self.pattern)
 
     @property
     def windows(self) -> range:
@@ -85,7 +90,7 @@ class Run:
 
     @property
     def _ending(self) -> range:
-        back = self.lateness + self.plan.windows.within if self.plan.waits else 0
+        back = self.lateness + self.plan.windows.longest if self.plan.waits else 0
         return self.plan.windows.ending_in(self.start_us - back, self.end_us)
 
     @property

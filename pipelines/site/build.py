@@ -22,6 +22,7 @@ from trendlake.pipelines.report.facts import PatternFacts, RunFacts
 from trendlake.pipelines.report.places import Places, alone, write_whole
 from trendlake.pipelines.report.read_pattern import read_pattern
 from trendlake.pipelines.results.ledger import Publications
+from trendlake.pipelines.runs.intervals import LocalTimes
 from trendlake.pipelines.site.cards import card_of, card_text, read_cards
 from trendlake.pipelines.site.data_docs import NOT_CHECKED, build_data_docs, last_checked
 from trendlake.pipelines.site.facts import (
@@ -221,7 +222,8 @@ def _freshness(
 ) -> FreshFacts:
     source, publications = together.sources[pattern.source], together.publications(pattern.name)
     typed = site.project.typed(pattern.name, file)
-    fresh = read_freshness(site.lake, pattern.name, plan, source, publications, typed)
+    times = LocalTimes() if plan is None else LocalTimes.of_windows(pattern.time_zone, plan.windows)
+    fresh = read_freshness(site.lake, pattern.name, plan, source, publications, typed, times)
     lateness = contract.lateness_us or 0 if contract is not None and pattern.consistency == "strong" else 0
     fresh = replace(fresh, table=site.lake.warehouse.table_of(pattern.name))
     return replace(fresh, revised=pattern.consistency != "weak", lateness_seconds=lateness / 1e6)

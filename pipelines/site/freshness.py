@@ -17,6 +17,7 @@ from trendlake.pipelines.results.coverage import slice_of
 from trendlake.pipelines.results.ledger import Publications, read_ledger
 from trendlake.pipelines.revision.scope import backfills, gaps_of, other_forms
 from trendlake.pipelines.runs.consistency import EARLIEST, limit_of, newest_good
+from trendlake.pipelines.runs.intervals import LocalTimes
 from trendlake.pipelines.site.facts import FreshFacts, SourceFacts
 
 
@@ -58,10 +59,11 @@ def read_freshness(
     source: SourceFacts,
     publications: Publications | None = None,
     typed: str = "",
+    times: LocalTimes = LocalTimes(),  # noqa: B008 - frozen
 ) -> FreshFacts:
     """The versions that the pattern's publications claim, window by window; nothing where it does not compile.
     `publications`: those recorded, where they have been read; `typed`: the word for the pattern on the command line,
-    its name by default."""
+    its name by default; `times`: how times of the pattern are written there."""
     typed = typed or name
     if plan is None:
         return FreshFacts(source, typed=typed)
@@ -79,8 +81,8 @@ def read_freshness(
         source_tables=tuple(dict.fromkeys(segment.source_table for segment, _ in shown)),
         other_form=bool(other_forms(plan, segments)),
         typed=typed,
-        backfills=tuple(command for _, command in backfills(plan.windows, typed, other_forms(plan, segments))),
-        gaps=tuple(command for _, command in backfills(plan.windows, typed, gaps_of(segments))),
+        backfills=tuple(command for _, command in backfills(plan.windows, typed, other_forms(plan, segments), times)),
+        gaps=tuple(command for _, command in backfills(plan.windows, typed, gaps_of(segments), times)),
     )
 
 

@@ -51,7 +51,7 @@ def _overview(counts: Counts, plan: AnyPlan | None) -> OverviewFacts:
         extent=None if counts.extent is None else (moment(counts.extent[0]), moment(counts.extent[1])),
         totals=_points(counts.totals(bucket), counts.measure),
         bucket_seconds=bucket,
-        step_seconds=(plan.windows.slide if plan and counts.unit == "window" else first_end - first) / SECOND,
+        step_seconds=(plan.windows.step if plan and counts.unit == "window" else first_end - first) / SECOND,
         group_count=counts.group_count if counts.groups else 0,
         groups=_groups(counts, heat) if counts.groups else (),
         heat_seconds=heat,

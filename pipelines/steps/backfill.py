@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from trendlake.cep_core.events.windows import Windows, clock_text
+from trendlake.cep_core.events.windows import DAY, CalendarWindows, Windows, clock_text
+from trendlake.cep_core.patterns.lengths import Length
 from trendlake.pipelines.errors import BadNumberError
 from trendlake.pipelines.lake.lake import Lake, read_at
 from trendlake.pipelines.lake.versions import TableVersion, newest
@@ -59,7 +60,12 @@ class Size:
 
 def chunks(windows: Windows, start_us: int, end_us: int, length_us: int | None, *, newest_first: bool) -> list[Chunk]:
     """The interval in chunks of `length_us` (made a multiple of the slide), else in a few. Raises BadNumberError."""
-    slide = windows.slide
+    if isinstance(windows, CalendarWindows):
+        chunked = _in_calendar(windows, start_us, end_us, length_us)
+        return chunked[::-1] if newest_first else chunked
+    if isinstance(length_us, Length) and length_us.months:
+        raise BadNumberError("--chunk in months is for patterns with calendar windows", hint="write it in days")
+    slide = windows.step
     if length_us is None:
         length_us = -(-(end_us - start_us) // CHUNKS)
     elif length_us < slide:
@@ -72,13 +78,39 @@ def chunks(windows: Windows, start_us: int, end_us: int, length_us: int | None, 
     return chunked[::-1] if newest_first else chunked
 
 
+def _in_calendar(windows: CalendarWindows, start_us: int, end_us: int, length: int | None) -> list[Chunk]:
+    """Chunks that are cut where windows end; of `length`, where each unit of the calendar that `length` counts in ends:
+    `1 month` for windows of days is from one first of the month to the next."""
+    own = windows.ending_in(start_us, end_us)
+    if not own:
+        return []
+    if length is None:
+        size = -(-len(own) // CHUNKS)
+        lasts = [*range(own[0] + size - 1, own[-1], size), own[-1]]
+    else:
+        if length < windows.step:
+            raise BadNumberError("a chunk is at least as long as the windows' slide", hint="give a longer --chunk")
+        parts = windows.consecutive(max(1, -(-int(length) // DAY)), length.months if isinstance(length, Length) else 0)
+        if len(own) > MOST_CHUNKS and (end_us - start_us) // int(length) > MOST_CHUNKS:
+            raise BadNumberError(f"more than {MOST_CHUNKS:,} chunks", hint="give a longer --chunk")
+        lasts, at = list[int](), parts.after(windows.end(own[0]) - 1)
+        while not lasts or lasts[-1] < own[-1]:
+            last = min(own[-1], windows.after(parts.end(at)) - 1)
+            if last >= own[0] and (not lasts or last > lasts[-1]):
+                lasts.append(last)
+            at += 1
+    ends = list(dict.fromkeys(windows.end(last) for last in lasts))
+    edges = [start_us, *ends[:-1], end_us]
+    return [Chunk(low, high) for low, high in pairwise(edges)]
+
+
 def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, newest_first: bool) -> list[Chunk]:
     """Chunks of exactly the windows that `stale` names, none longer than `length_us` (None: than a twelfth of them).
     Raises BadNumberError."""
-    length_us = -(-stale.count // CHUNKS) * windows.slide if length_us is None else length_us
+    length_us = -(-stale.count // CHUNKS) * windows.step if length_us is None else length_us
     parts: list[Chunk] = []
     for first, last in stale.windows:
-        start, end = windows.end(first) - windows.slide, windows.end(last)
+        start, end = windows.since(first), windows.end(last)
         parts += chunks(windows, start, end, length_us, newest_first=False)
     return parts[::-1] if newest_first else parts
 

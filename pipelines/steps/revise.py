@@ -13,7 +13,9 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cache
 
+from trendlake.cep_core.events.zones import database
 from trendlake.pipelines.check import Check
+from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import BusyTableError
 from trendlake.pipelines.lake.versions import TableVersion, newest
 from trendlake.pipelines.lake.warehouse import CONFLICTS
@@ -152,6 +154,11 @@ def _stale_checks(run: Run, ledger: Ledger) -> list[Check]:
         data = {"windows": [list(interval) for interval in old.windows], "reason": old.reason}
         sentence = old.sentence(run.typed)
         checks.append(Check("stale_versions", False, sentence, "versions known to be right", data=data))
+    if old is not None and old.clocks:
+        data = {"windows": [list(interval) for interval in old.clocks], "reason": "zone", "database": database()}
+        count = sum(last - first + 1 for first, last in old.clocks)
+        sentence = f"{plural(count, 'window')} of other clocks; recomputed by `trendlake backfill {run.typed} --stale`"
+        checks.append(Check("stale_zone", False, sentence, f"the clocks of the zone database {database()}", data=data))
     return checks
 
 

@@ -134,7 +134,7 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
 def printed(airflow_commands: AirflowCommands, described: dict[str, Any]) -> dict[str, str]:
     """What Airflow's commands print of the DAGs, by the name that the tests give them."""
     columns = "dag_id,next_dagrun_logical_date,next_dagrun_data_interval_start,next_dagrun_data_interval_end"
-    days = ("--from-date", "2013-01-05", "--to-date", "2013-01-07")
+    days = ("--from-date", "2013-01-05", "--to-date", "2013-01-07T12:00:00")
     commands = {
         "ingest": ("tasks", "render", "ingest_flights", "ingest", "2013-01-05"),
         "compute": ("tasks", "render", "delay_snowball", "compute", "2013-01-05"),
@@ -277,8 +277,8 @@ def test_a_daily_run_covers_its_day(printed: dict[str, str]) -> None:
 
 
 def test_a_backfill_has_a_run_for_each_day(printed: dict[str, str]) -> None:
-    """From the 5th to the 7th are three daily runs."""
-    days = [day for day in range(1, 31) if f"| 2013-01-{day:02d} 00:00:00+00:00" in printed["backfill"]]
+    """From the 5th to the 7th are three daily runs, each from 04:00 in New York."""
+    days = [day for day in range(1, 31) if f"| 2013-01-{day:02d} 09:00:00+00:00" in printed["backfill"]]
     assert days == [5, 6, 7]
 
 
@@ -288,7 +288,7 @@ def test_the_interval_reaches_the_command(printed: dict[str, str]) -> None:
     step, pattern, *options = ast.literal_eval(line)
     assert step == "run-steps"
     assert Path(pattern).name == "delay_snowball.yaml"
-    assert options[:5] == ["--from", "2013-01-04T00:00:00+00:00", "--to", "2013-01-05T00:00:00+00:00", "--run-id"]
+    assert options[:5] == ["--from", "2013-01-03T09:00:00+00:00", "--to", "2013-01-04T09:00:00+00:00", "--run-id"]
 
 
 @pytest.mark.parametrize(("component", "there"), [("scheduler", 1), ("dag-processor", 0)])

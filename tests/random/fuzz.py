@@ -1,9 +1,10 @@
 """Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or
-`--kind matches`, `automaton`, `algebra` or `xml_join` for those kinds; `--kind batches` and `families` for plans that
+`--kind matches`, `automaton`, `algebra` or `xml_join` for those kinds; `--kind calendar` for windows of days to years
+in time zones; `--kind batches` and `families` for plans that
 give other rows together than alone; `--kind files` for a file that is neither read nor refused with words
 (`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
-(`tests.random.fuzz_documents`); `--kind edits` for edits of a pattern after which its table has other rows than a fresh
-one (`tests.random.fuzz_edits`, on Spark).
+(`tests.random.fuzz_documents`); `--kind edits` for edits of a pattern after which its table has other rows than a
+fresh one (`tests.random.fuzz_edits`, on Spark).
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
@@ -23,7 +24,17 @@ from hypothesis import given, seed, settings
 from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
-from tests.random import algebra, automata, fuzz_batches, fuzz_documents, fuzz_edits, fuzz_files, matches, xml_joins
+from tests.random import (
+    algebra,
+    automata,
+    calendars,
+    fuzz_batches,
+    fuzz_documents,
+    fuzz_edits,
+    fuzz_files,
+    matches,
+    xml_joins,
+)
 from tests.random.agreement import Tally, disagreement
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import long_questions, questions, repeated_questions
@@ -47,7 +58,7 @@ class Disagreement(AssertionError):  # noqa: N818 - it is one
 def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: str) -> str:
     """The question and the reference's answer as one entry of tests/cases."""
     answer = {"matches": matches_reference, "automaton": automata.answer, "algebra": algebra.answer}.get(
-        query["kind"], reference
+        query["kind"], calendars.expected if "time_zone" in query else reference
     )
     hidden = ("window_end", "start", "end", "lifetime_start", "lifetime_end")
     expect = [
@@ -64,6 +75,7 @@ def _seconds(microseconds: int) -> int | float:
 
 COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
     "trends": disagreement,
+    "calendar": calendars.disagreement,
     "matches": matches.disagreement,
     "automaton": automata.disagreement,
     "algebra": algebra.disagreement,
@@ -80,6 +92,8 @@ OTHERS: Mapping[str, Callable[[float, int], int]] = {
 
 def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags: Any) -> SearchStrategy[Any]:
     """What is asked of the engine."""
+    if kind == "calendar":
+        return calendars.calendar_questions()
     if kind == "automaton":
         return automata.cases(flags["most"])
     if kind == "algebra":

@@ -13,6 +13,7 @@ _ORIGINALS = {
     "automaton.yaml": "cases/automaton.yaml",
     "algebra.yaml": "algebra/cases.yaml",
     "xml_join.yaml": "xml/cases.yaml",
+    "calendar_and_length.yaml": "time/cases.yaml",
 }
 _OWN = {"absence.yaml", "derive.yaml", "having.yaml", "ties.yaml"}
 

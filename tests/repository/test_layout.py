@@ -76,6 +76,23 @@ def test_imports_are_absolute(room: str) -> None:
     assert not problems
 
 
+def test_windows_alone_know_their_arithmetic() -> None:
+    """Whoever needs the start, the end or the number of a window asks `Windows`: windows of a calendar are of no equal
+    length. Excepted are the forms of its arithmetic in Spark's columns and in a kernel's arguments."""
+    excepted = {"cep_core/events/windows.py", "pipelines/results/windows.py", "cep_core/trends/run/window_tasks.py"}
+    problems = [
+        f"{name}:{node.lineno} reads .{node.attr}"
+        for room in ROOMS
+        for path in modules(room)
+        if (name := str(path.relative_to(ROOT))) not in excepted
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and node.attr in ("within", "slide", "origin")
+        and ast.unparse(node.value).rpartition(".")[2] == "windows"
+    ]
+    assert not problems
+
+
 def test_the_public_package_shows_the_engine_only() -> None:
     """`import trendlake` brings neither Spark nor the command, nor the engine before it is used."""
     code = """

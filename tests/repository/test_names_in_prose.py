@@ -38,7 +38,6 @@ ELSEWHERE = {
     "strptime": "a function of Python's library",
     "to_numpy": "a method of pyarrow",
     "xxhash64": "a function of Spark",
-    "zoneinfo": "a module of Python's library",
     "UA": "a value of an example",
     "VERSION.crc": "a file of Delta's log",
     "g0": "a column with a number",

@@ -73,7 +73,7 @@ def unexpected(case: Case, rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _is(value: Any, wanted: Any, name: str) -> bool:
-    if name == "window_start":
+    if name in ("window_start", "window_end"):
         return bool(value == wanted * 1_000_000)
     if isinstance(wanted, str) and isinstance(value, int):
         return value == int(wanted)

@@ -13,14 +13,14 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from fractions import Fraction
 from itertools import combinations, pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 NEW_YORK = ZoneInfo("America/New_York")
-ORIGIN = datetime(2013, 1, 1, 9, tzinfo=UTC)
+EARLY = timedelta(hours=4)
 DAY = timedelta(days=1)
 
 
@@ -37,8 +37,9 @@ class Leg:
 
     @property
     def window(self) -> datetime:
-        """Start of the day it lies in."""
-        return ORIGIN + (self.time - ORIGIN) // DAY * DAY
+        """Start of the day it lies in: from 04:00 to 04:00 on New York's clock, which nobody sets at that hour."""
+        day = (self.time.astimezone(NEW_YORK).replace(tzinfo=None) - EARLY).date()
+        return (datetime.combine(day, time()) + EARLY).replace(tzinfo=NEW_YORK).astimezone(UTC)
 
 
 @dataclass(frozen=True)

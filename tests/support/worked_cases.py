@@ -72,7 +72,7 @@ def run_of(
     fullest window holds."""
     pattern = load_pattern(query)
     plan = compile_plan(pattern, contract.event_schema())
-    held = [plan.windows.holding(time) for time in times]
+    held = [windows for time in times if (windows := plan.windows.holding(time))]
     first, last = min(windows[0] for windows in held), max(windows[-1] for windows in held)
     fullest = max(sum(j in windows for windows in held) for j in range(first, last + 1))
     profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest, driver_rows=1)})
@@ -192,19 +192,19 @@ def questions_of(
 ) -> list[Question]:
     """The queries over the events of their cases, in sources whose names begin with `name`. Cases whose columns of one
     name are of one type lie in one source, at times of their own, each after the ones before; but one has a source of
-    its own if its query speaks of a point in time or reads all history."""
+    its own if its query speaks of a point in time or of a clock, or reads all history."""
     sources, questions = list[_Source](), list[Question]()
     for case, query in asked:
         table = table_of(case.events)
         contract = contract_of("", table)
         plan = compile_plan(load_pattern(query), contract.event_schema())
         times = pc.drop_null(table["event_time"]).cast(pa.int64()).to_pylist()
-        alone = "valid_" in str(query) or plan.windows.endless
+        alone = "valid_" in str(query) or "time_zone" in query or plan.windows.endless
         source = next((one for one in sources if not (alone or one.alone) and one.fits(table)), None)
         if source is None:
             sources.append(source := _Source(f"{name}_{len(sources)}", alone))
-        slide = plan.windows.slide
-        reach = 2 * plan.windows.within
+        slide = plan.windows.step
+        reach = 2 * plan.windows.longest
         shift = 0 if alone else -(-(source.end + reach - min(times, default=0)) // slide) * slide
         source.add(moved(table, shift), max(times, default=0) + shift + reach)
         run = run_of(spark, project, replace(contract, name=source.name), query, [time + shift for time in times])

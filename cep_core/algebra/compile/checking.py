@@ -15,6 +15,7 @@ from trendlake.cep_core.algebra.compile.scopes import AnyNames, Scope
 from trendlake.cep_core.errors import BadConditionError, BadEventsError, TrendlakeError, TypeMismatchError
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.expressions.columnar import constant, evaluate
+from trendlake.cep_core.expressions.local_clock import on_clock
 from trendlake.cep_core.expressions.types import ExpressionError, infer
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.patterns.parameters import Parameters, UnknownHereError, typed, why_text
@@ -90,7 +91,7 @@ class Checking:
                 self.report(error.cause, read.span)
                 return read
 
-        resolved = n.mapped(node, change)
+        resolved = on_clock(n.mapped(node, change), self.pattern.time_zone, scope.family)
         return resolved if len(self.errors) == before else None
 
     def family(self, node: s.Expr, scope: Scope) -> str | None:

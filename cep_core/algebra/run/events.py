@@ -19,6 +19,7 @@ from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.normalise import distinct_reals
+from trendlake.cep_core.expressions.functions import clock_of
 from trendlake.cep_core.expressions.types import infer
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.unparse import moment
@@ -90,6 +91,7 @@ class Source:
             ordered=_orders_strings(self),
             cases=bool(calls & {"lower", "upper"}),
             texts="contains" in calls,
+            zone=next((zone for name in sorted(calls) if (zone := clock_of(name)) is not None), None),
         )
 
     def words(self, name: str, family: str) -> Words:

@@ -11,15 +11,22 @@ import pyarrow.compute as pc
 
 from trendlake.cep_core.events.array_types import Bools, Int64s
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
-from trendlake.cep_core.expressions.operands import text_table
+from trendlake.cep_core.expressions.operands import machine_table
 
 
 class Strings:
     """Codes of the strings of `columns`, of `constants`, and with `cases` of all that lower and upper make of them.
-    `texts`: whether programs look into them."""
+    `texts`: whether programs look into them; `zone`: whose clock they read."""
 
     def __init__(
-        self, columns: Sequence[pa.Array], constants: Iterable[str], *, ordered: bool, cases: bool, texts: bool
+        self,
+        columns: Sequence[pa.Array],
+        constants: Iterable[str],
+        *,
+        ordered: bool,
+        cases: bool,
+        texts: bool,
+        zone: str | None = None,
     ) -> None:
         chunks = [column for column in columns if pa.types.is_string(column.type)]
         known = pc.unique(pa.chunked_array([*chunks, pa.array(list(constants), pa.string())], pa.string())).drop_null()
@@ -29,11 +36,9 @@ class Strings:
                 break
             known = more
         self.known = known.take(pc.array_sort_indices(known)) if ordered else known
-        if cases or texts:
-            plain = self.known.to_pylist()
-            self.table = text_table(plain, {text: code for code, text in enumerate(plain)}, cases=cases, texts=texts)
-        else:
-            self.table = np.zeros((2, 0), np.int64)
+        plain = self.known.to_pylist() if cases or texts else []
+        codes = {text: code for code, text in enumerate(plain)}
+        self.table = machine_table(plain, codes, cases=cases, texts=texts, zone=zone)
 
     def codes(self, column: pa.Array) -> tuple[Int64s, Bools]:
         """(codes, whether NULL) of a column of strings."""

@@ -28,6 +28,7 @@ from trendlake.cep_core.errors import (
 )
 from trendlake.cep_core.events.schema import EventSchema, family
 from trendlake.cep_core.expressions.advice import Advice, Adviser
+from trendlake.cep_core.expressions.local_clock import on_clock
 from trendlake.cep_core.expressions.types import ExpressionError, infer
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.parse import parse_condition
@@ -80,7 +81,9 @@ class _Checker:
                 if isinstance(node, s.Equivalence):
                     raise ExpressionError(BadConditionError("an arc has no equivalence: use partition_by"), node.span)
                 node = typed(node, self.pattern.parameters)
-                self.expressions[text, event] = node, infer(node, lambda attribute: self._resolve(attribute, event))
+                resolve = partial(self._resolve, event=event)
+                node = on_clock(node, self.pattern.time_zone, resolve)
+                self.expressions[text, event] = node, infer(node, resolve)
                 _small(node)
                 self.places[text, event] = path
             except ExpressionError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trendlake.cep_core.errors import BadConditionError, TypeMismatchError
+from trendlake.cep_core.expressions.local_clock import on_clock
 from trendlake.cep_core.expressions.types import ExpressionError, infer
 from trendlake.cep_core.language import parse
 from trendlake.cep_core.language import syntax as s
@@ -25,7 +26,7 @@ class MeasureChecker(ConditionChecker):
             self.report(BadConditionError("a measure is a value, not an equivalence"), path, parsed.span)
             return None
         try:
-            expression = self._reduced(parsed)
+            expression = on_clock(self._reduced(parsed), self.query.time_zone, self.resolve)
             family = infer(expression, self.resolve)
             self._of_one_match(expression)
         except ExpressionError as error:

@@ -44,5 +44,5 @@ def with_members(form: Plan) -> Plan:
 def has_lanes(form: Plan) -> bool:
     """Whether plans of this form can be lanes of one pass: counts, of windows that do not overlap, without NOTs."""
     counts = all(measure.function == "count" for measure in form.measures)
-    whole = form.select == "skip_till_any_match" and form.windows.within <= form.windows.slide
+    whole = form.select == "skip_till_any_match" and form.windows.overlap == 1
     return counts and whole and not form.guards and not form.never and len(form.automata) == 1

@@ -6,16 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from trendlake.cep_core.errors import BadValueError, TrendlakeError
+from trendlake.cep_core.errors import BadValueError, NotSupportedError, TrendlakeError
 from trendlake.cep_core.events.names import TakenNames
-from trendlake.cep_core.patterns.model import (
-    RESERVED_COLUMNS,
-    FamilyPattern,
-    Identifier,
-    MaybeDuration,
-    Moment,
-    Selection,
-)
+from trendlake.cep_core.events.windows import CalendarWindows, Windows
+from trendlake.cep_core.patterns.lengths import Asked, MaybeWindowLength, WindowLength, WindowOrigin
+from trendlake.cep_core.patterns.model import RESERVED_COLUMNS, FamilyPattern, Identifier, Selection
 
 
 class TrendsPattern(FamilyPattern):
@@ -30,10 +25,13 @@ class TrendsPattern(FamilyPattern):
     """Result columns: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute)."""
     group_by: tuple[Identifier, ...] = ()
     """Columns by which results are grouped."""
-    slide: MaybeDuration = None
+    within: WindowLength
+    """The length of a window, such as 1 day; with time_zone of so many days, weeks, months, quarters or years of its
+    calendar."""
+    slide: MaybeWindowLength = None
     """The time from one window to the next; where none is said, windows follow one another."""
-    origin: Moment = 0
-    """A moment at which a window begins; the epoch where none is said."""
+    origin: WindowOrigin | None = None
+    """A moment at which a window begins; the epoch where none is said. With time_zone a local date or time."""
     select: Selection = "skip_till_any_match"
     """Which events may be skipped between two of a trend."""
     empty_windows: bool = False
@@ -47,11 +45,25 @@ class TrendsPattern(FamilyPattern):
     def measures(self) -> tuple[str, ...]:
         return tuple(self.returns)
 
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.within, self.slide or self.within, self.origin, self.time_zone)
+
+    @property
+    def windows(self) -> Windows:
+        return self.asked.windows
+
+    @property
+    def day_begins(self) -> int:
+        windows = self.windows
+        return windows.day_begins if isinstance(windows, CalendarWindows) else 0
+
     def mistakes(self) -> list[TrendlakeError]:
-        """Columns that would share a name; too many windows."""
-        source = self.document
-        errors = super().mistakes()
-        columns = TakenNames(RESERVED_COLUMNS, "a column of every results table")
+        """Columns that would share a name; lengths that do not go together; too many windows."""
+        source, asked = self.document, self.asked
+        errors = [*super().mistakes(), *asked.mistakes(source)]
+        reserved = RESERVED_COLUMNS | ({"window_date"} if asked.in_calendar else set())
+        columns = TakenNames(reserved, "a column of every results table")
         for index, name in enumerate(self.group_by):
             if taken := columns.take(name, "a group column already"):
                 errors.append(BadValueError(f"'{name}' is {taken}", place=source.place(("group_by", index))))
@@ -60,6 +72,10 @@ class TrendsPattern(FamilyPattern):
                 if taken := columns.take(column, "a measure already (or its _log10 companion)"):
                     place = source.place(("return", name), key=True)
                     errors.append(BadValueError(f"'{column}' is {taken}", place=place))
+        if self.expect and not errors and isinstance(asked.windows, CalendarWindows) and asked.windows.skips:
+            message = f"expect of windows that begin each day, where {self.time_zone} skipped one"
+            hint = "windows of weeks or months, or of UTC, can be expected"
+            errors.append(NotSupportedError(message, place=source.place(("expect",), key=True), hint=hint))
         slide = self.slide or self.within
         if self.within > 100_000 * slide:
             errors.append(

@@ -12,6 +12,7 @@ import pyarrow as pa
 from trendlake.cep_core.errors import (
     BadConditionError,
     BadPatternError,
+    BadValueError,
     NotSupportedError,
     PatternErrors,
     PatternWarning,
@@ -165,7 +166,7 @@ class Plan(OneForm):
 
     @property
     def within(self) -> int:
-        return self.windows.within
+        return self.windows.longest
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -173,6 +174,7 @@ class Plan(OneForm):
         families = dict(self.schema.columns)
         fields = [pa.field(name, key_type(families[name])) for name in self.group_by]
         fields += [pa.field("window_start", TIME_TYPE), pa.field("window_end", TIME_TYPE)]
+        fields += [pa.field("window_date", pa.date32())] if self.windows.dated else []
         for measure in self.measures:
             if measure.function == "count":
                 fields.append(pa.field(measure.name, COUNT_TYPE))
@@ -190,6 +192,7 @@ class Plan(OneForm):
     def result_shape(self) -> ResultShape:
         """Groups, and each measure by what it aggregates; the first count ranks the rows."""
         columns: dict[str, list[str]] = {"group": list(self.group_by)}
+        columns |= {"window_date": ["window_date"]} if self.windows.dated else {}
         trends = "trend_count_or_zero" if self.empty_windows else "trend_count"
         sorts = {"sum": "sum", "avg": "mean", "min": "extreme", "max": "extreme"}
         for measure in self.measures:
@@ -236,6 +239,7 @@ def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
     if len(automata) == 2:
         automata = (*automata, intersect(automata[0], automata[1]))
     pairs, warnings = _pairs(pattern, checked, (*automata, *compiler.automata))
+    warnings += _weeks(pattern)
     # asked of every variable is asked of every event; but `partition_contiguous` parts the whole stream
     everyone = frozenset(v for v, _ in checked.types) if pattern.select != "partition_contiguous" else frozenset()
     named = {name for text in pattern.where for name in _named(text)}
@@ -250,7 +254,7 @@ def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
         scoped=tuple((e.name, e.scope) for e in checked.equivalence if e.scope not in (None, everyone)),
         measures=checked.measures,
         group_by=pattern.group_by,
-        windows=Windows(pattern.within, pattern.slide or pattern.within, pattern.origin),
+        windows=pattern.windows,
         select=pattern.select,
         empty_windows=pattern.empty_windows,
         schema=schema,
@@ -305,6 +309,16 @@ def _pairs(
             warnings.append(str(error))
     pairs = tuple(pair_predicate(v, w, tuple(predicates)) for (v, w), predicates in conditions.items())
     return pairs, tuple(warnings)
+
+
+def _weeks(pattern: TrendsPattern) -> tuple[str, ...]:
+    """The warning that weeks of 7 times 24 hours begin on the weekday of the epoch."""
+    key = "slide" if pattern.slide is not None else "within"
+    if pattern.time_zone is not None or pattern.origin is not None or not pattern.asked.slide.weeks:
+        return ()
+    message = "without time_zone weeks begin on Thursday, at 00:00 UTC, as 1970-01-01 did"
+    hint = "`time_zone: UTC` begins them on Monday; an origin says it, too"
+    return (str(BadValueError(message, place=pattern.document.place((key,)), hint=hint)),)
 
 
 def _supported(pattern: TrendsPattern, plan: Plan) -> None:

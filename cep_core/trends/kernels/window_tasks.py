@@ -50,3 +50,31 @@ def window_rows(
             j += 1
         first = end
     return count
+
+
+@compiled.entry
+def calendar_rows(time: Int64s, ends: Int64s, begins: Int64s, stops: Int64s, first_window: int, out: Int64s) -> int:
+    """The same of windows with boundaries of their own: window `first_window + k` is [begins[k], stops[k]). Both
+    ascend. `begins` has one more: a window that begins with the next does not exist."""
+    count = 0
+    first = 0
+    n, most = time.shape[0], stops.shape[0]
+    while first < n:
+        end = ends[first]
+        lo = hi = first
+        k = _first(stops, 0, most, time[first] + 1)
+        while k < most and begins[k] <= time[end - 1]:
+            lo = _first(time, lo, end, begins[k])
+            if lo == end:
+                break
+            if time[lo] >= stops[k]:
+                k = _first(stops, k, most, time[lo] + 1)
+                continue
+            if begins[k] < begins[k + 1]:
+                hi = _first(time, max(hi, lo), end, stops[k])
+                if out.shape[0] > 0:
+                    out[count, 0], out[count, 1], out[count, 2] = lo, hi, first_window + k
+                count += 1
+            k += 1
+        first = end
+    return count

@@ -45,7 +45,7 @@ class RunSums:
         self.contributions = Contributions(self.slice, wanted)
         self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
         selects = plan.select != "skip_till_any_match"
-        apart = plan.windows.within <= plan.windows.slide and len(self.tasks.lo) > 1 and not selects
+        apart = plan.windows.overlap == 1 and len(self.tasks.lo) > 1 and not selects
         if apart and len(self.tasks.lo) > self.slice.partitions:
             self.slice = by_window(self.slice, self.tasks)
         self.kernel = Pass(self.slice, run.automaton, guards, selects=selects)

@@ -93,8 +93,7 @@ class Direct:
         self.begins = np.diff(layout.nfa.start_of) > 0
         self.ends = np.diff(layout.nfa.accept_of) > 0
         self.count = states
-        windows = slice_.events.plan.windows
-        self.overlap = -(-windows.within // windows.slide)
+        self.overlap = slice_.events.plan.windows.overlap
         self.free = not any(t.gap.holds for t in automaton.starts) and not any(
             option for state in automaton.states for option in state.accepts
         )

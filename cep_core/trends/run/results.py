@@ -11,6 +11,7 @@ import pyarrow as pa
 from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s, UInt64s
 from trendlake.cep_core.events.arrays import arrow, decimals, decimals_of_words
 from trendlake.cep_core.events.schema import COUNT_TYPE
+from trendlake.cep_core.events.windows import DAY, CalendarWindows
 from trendlake.cep_core.trends.compile.plan import Plan
 from trendlake.cep_core.trends.kernels.rounding import log10
 from trendlake.cep_core.trends.run.aggregates import carried
@@ -130,9 +131,11 @@ def _summed(mantissa: Float64s, exponent: Int64s, none: Bools) -> list[pa.Array]
 
 
 def _moments(plan: Plan, windows: Int64s) -> list[pa.Array]:
-    """`window_start` and `window_end`."""
-    start = plan.windows.origin + windows * plan.windows.slide
-    return [arrow(start), arrow(start + plan.windows.within)]
+    """`window_start`, `window_end` and, of calendar windows, `window_date`."""
+    moments = [arrow(plan.windows.starts(windows)), arrow(plan.windows.ends(windows))]
+    if isinstance(plan.windows, CalendarWindows):
+        moments.append(arrow(plan.windows.dates(windows) * DAY))
+    return moments
 
 
 def _log10(mantissa: Float64s, exponent: Int64s) -> pa.Array:

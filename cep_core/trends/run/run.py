@@ -175,8 +175,9 @@ def _within(plan: Plan, columns: Columns, windows: range, may: UInt64s | None) -
 def _windows_of(plan: Plan, columns: Columns, wanted: range | None) -> list[int]:
     """The windows that hold an event."""
     columns.check(plan.schema, plan.columns, ("event_time", "event_type"))
-    moments = np.unique(numbers(columns.column(plan.schema.event_time)))
-    return sorted({j for time in moments for j in plan.windows.holding(int(time)) if wanted is None or j in wanted})
+    first, last = plan.windows.held(np.unique(numbers(columns.column(plan.schema.event_time))))
+    held = {j for low, high in zip(first.tolist(), last.tolist(), strict=True) for j in range(low, high + 1)}
+    return sorted(j for j in held if wanted is None or j in wanted)
 
 
 def _extreme(function: str, a: Any, b: Any) -> Any:
@@ -210,10 +211,11 @@ def _with_empty(
     """Rows of nothing for the groups that have an event in a window and no trend."""
     zero = Number(0)
     filled = dict(rows)
-    for g, time in zip(groups, events.time, strict=True):
-        for j in plan.windows.holding(int(time)):
-            if (windows is None or j in windows) and (int(g), j) not in filled:
-                filled[int(g), j] = ((zero,) * len(wanted.sums), (None,) * len(wanted.extremes))
+    first, last = plan.windows.held(events.time)
+    for g, low, high in zip(groups.tolist(), first.tolist(), last.tolist(), strict=True):
+        for j in range(low, high + 1):
+            if (windows is None or j in windows) and (g, j) not in filled and plan.windows.exists(j):
+                filled[g, j] = ((zero,) * len(wanted.sums), (None,) * len(wanted.extremes))
     return filled
 
 

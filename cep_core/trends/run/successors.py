@@ -47,11 +47,11 @@ def make_links(slice_: Slice, layout: Layout, predicates: Predicates) -> Int64s:
         held = np.bincount(ranks.seg_w[ranks.seg_w >= 0], minlength=layers.segments[0])
         base = np.append(0, np.cumsum(held))
         nearest = np.full(n, -1, dtype=np.int64)
-        nearest_later(slice_.time, ends, ranks, base, plan.windows.within, nearest)
+        nearest_later(slice_.time, ends, ranks, base, plan.windows.longest, nearest)
         for number in owners:
             sooner = (nearest >= 0) & ((following[number] < 0) | (nearest < following[number]))
             following[number, sooner] = nearest[sooner]
     if pairs:
         tables = np.array(pairs, np.int64), np.array(conditions, np.int64)
-        first_true(slice_.in_kernels, ends, *tables, predicates, plan.windows.within, following)
+        first_true(slice_.in_kernels, ends, *tables, predicates, plan.windows.longest, following)
     return following

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s
-from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
+from trendlake.cep_core.events.windows import Windows, both
 from trendlake.cep_core.trends.kernels.arguments import Tasks
 from trendlake.cep_core.trends.kernels.general import NEVER
 from trendlake.cep_core.trends.kernels.scaled import RADIX
-from trendlake.cep_core.trends.kernels.window_tasks import window_rows
+from trendlake.cep_core.trends.kernels.window_tasks import calendar_rows, window_rows
 from trendlake.cep_core.trends.run.sorted_rows import Slice, partition_ends
 
 ALWAYS = 2**63 - 1
@@ -19,14 +19,30 @@ ALWAYS = 2**63 - 1
 
 def window_tasks(slice_: Slice, windows: Windows, wanted: range | None) -> Tasks:
     """Every (partition, window) of the slice that has an event, in order; only `wanted` windows if given."""
-    low, high = (wanted.start, wanted.stop - 1) if wanted is not None else (NEVER, ALWAYS)
     ends = partition_ends(slice_.partition)
-    arguments = (slice_.time, ends, windows.within, windows.slide, windows.origin, low, high)
-    count = window_rows(*arguments, np.zeros((0, 3), np.int64))
-    table = np.zeros((count, 3), np.int64)
+    table = _dated(slice_.time, ends, windows, wanted) if windows.dated else _even(slice_.time, ends, windows, wanted)
+    window = table[:, 2].copy()
+    return Tasks(table[:, 0].copy(), table[:, 1].copy(), window, windows.starts(window), windows.ends(window))
+
+
+def _even(time: Int64s, ends: Int64s, windows: Windows, wanted: range | None) -> Int64s:
+    low, high = (wanted.start, wanted.stop - 1) if wanted is not None else (NEVER, ALWAYS)
+    arguments = (time, ends, windows.within, windows.slide, windows.origin, low, high)
+    table = np.zeros((window_rows(*arguments, np.zeros((0, 3), np.int64)), 3), np.int64)
     window_rows(*arguments, table)
-    start = windows.origin + table[:, 2] * windows.slide
-    return Tasks(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy(), start, start + windows.within)
+    return table
+
+
+def _dated(time: Int64s, ends: Int64s, windows: Windows, wanted: range | None) -> Int64s:
+    held = range(0)
+    if len(time):
+        held = range(windows.after(int(time.min())), windows.at(int(time.max())) + 1)
+        held = held if wanted is None else both(held, wanted)
+    numbers = np.arange(held.start, held.stop + 1)
+    arguments = (time, ends, windows.starts(numbers), windows.ends(numbers[:-1]), held.start)
+    table = np.zeros((calendar_rows(*arguments, np.zeros((0, 3), np.int64)), 3), np.int64)
+    calendar_rows(*arguments, table)
+    return table
 
 
 @dataclass(frozen=True)

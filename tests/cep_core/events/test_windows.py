@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +47,14 @@ def test_windows_after_a_time(start: int, end: int, within: int, slide: int, ori
     assert windows.end(first) > start >= windows.end(first - 1)
     ending = windows.ending_in(*sorted((start, end)))
     assert all(windows.end(j) in range(min(start, end) + 1, max(start, end) + 1) for j in (*ending[:1], *ending[-1:]))
+    assert windows.since(first) == windows.end(first - 1)
+    at = windows.at(start)
+    assert windows.start(at) <= start < windows.start(at + 1)
     held = windows.holding(start)
+    firsts, lasts = windows.held(np.array([start]))
+    assert (firsts[0], lasts[0]) == (first, at) == (held.start, held.stop - 1)
+    numbers = np.array([first, at])
+    assert windows.starts(numbers).tolist() == [windows.start(first), windows.start(at)]
+    assert windows.ends(numbers).tolist() == [windows.end(first), windows.end(at)]
     assert both(held, ending) == both(ending, held)
     assert not both(held, range(held.stop, held.stop + 5))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.event_files import contract_of
-from trendlake.cep_core.events.local_times import zone_fault
+from trendlake.cep_core.events.zones import zone_fault
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.time_formats import DIRECTIVES, TimeFormat, format_fault
 from trendlake.pipelines.errors import ContractErrors

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import pairwise
 
 import pytest
 
 from tests.support.flights import Flights, all_steps, answers, flight
-from trendlake.cep_core.events.windows import BEGINNING, Windows
+from trendlake.cep_core.events.windows import BEGINNING, CalendarWindows, Windows
+from trendlake.cep_core.patterns.lengths import Length
 from trendlake.jobs.actions.backfill import run_backfill
 from trendlake.jobs.terminal.json_output import json_text
 from trendlake.jobs.terminal.workspace import Place
@@ -40,6 +42,36 @@ def test_chunks_cover_the_interval_once() -> None:
         chunks(daily, 0, DAY, DAY - 1, newest_first=False)
     with pytest.raises(BadNumberError, match="86,400,000,000 chunks, more than 100,000"):
         chunks(Windows(1, 1), 0, DAY, 1, newest_first=False)
+
+
+NEW_YORK = CalendarWindows(1, 1, 0, "America/New_York")
+YEAR = NEW_YORK.start(15_706), NEW_YORK.start(15_706 + 365)
+"""2013."""
+
+
+def test_chunks_of_a_calendar() -> None:
+    """They are cut where windows end: months of days from one first of the month to the next."""
+    months = chunks(NEW_YORK, *YEAR, Length.of("1 month"), newest_first=False)
+    firsts = CalendarWindows(1, 1, 43 * 12, "America/New_York", True)
+    assert [(chunk.start_us, chunk.end_us) for chunk in months] == [(firsts.start(j), firsts.end(j)) for j in range(12)]
+    assert len(chunks(NEW_YORK, *YEAR, None, newest_first=False)) == 12
+    quarters = chunks(firsts, *YEAR, Length.of("1 quarter"), newest_first=True)
+    assert [len(firsts.ending_in(chunk.start_us, chunk.end_us)) for chunk in quarters] == [3, 3, 3, 3]
+    apia = CalendarWindows(7, 1, 0, "Pacific/Apia")
+    for windows in (NEW_YORK, firsts, apia):
+        start, end = YEAR[0] - 400 * DAY, YEAR[1] + 5
+        for length in (None, Length.of("1 week"), Length.of("40 days"), Length.of("2 months"), Length.of("50 hours")):
+            if length is None or length >= windows.step:
+                parts = chunks(windows, start, end, length, newest_first=False)
+                assert [(one.end_us, two.start_us) for one, two in pairwise(parts)] == [
+                    (one.end_us, one.end_us) for one in parts[:-1]
+                ]
+                covered = [j for chunk in parts for j in _windows(windows, chunk) if windows.exists(j)]
+                assert covered == [j for j in windows.ending_in(start, end) if windows.exists(j)]
+    with pytest.raises(BadNumberError, match="slide"):
+        chunks(firsts, *YEAR, Length.of("1 week"), newest_first=False)
+    with pytest.raises(BadNumberError, match="calendar windows"):
+        chunks(Windows(DAY, DAY), 0, 365 * DAY, Length.of("1 month"), newest_first=False)
 
 
 def test_the_run_ids_of_chunks() -> None:
