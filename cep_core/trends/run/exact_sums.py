@@ -77,7 +77,7 @@ class RunSums:
         self._widen(cells, tasks, cell)
         scaled = first.sums if tier == "E" else first.scaled
         scaled = np.stack([plain, np.zeros_like(plain)], axis=-1) if scaled is None else scaled
-        self._beyond(cells, tasks, cell, scaled[hit], whole)
+        self._beyond(cells, tasks, cell, scaled[hit], None if first.fine is None else first.fine[hit], whole)
         if self.contributions.wanted.longest:
             cells.longest = longest_trends_of(self.run, self.slice, self.guards, self.kernel, tasks, cell)
         return cells
@@ -118,8 +118,11 @@ class RunSums:
         add_wide(sums, number[cell[chosen]], added)
         cells.wide, cells.wide_of = added, np.where(asked, number, -1)
 
-    def _beyond(self, cells: Cells, tasks: Tasks, cell: Int64s, scaled: Float64s, whole: bool) -> None:
-        """Numbers that 128 bits do not hold. `scaled`: what the first pass says of each task, in tier E."""
+    def _beyond(
+        self, cells: Cells, tasks: Tasks, cell: Int64s, scaled: Float64s, fine: Float64s | None, whole: bool
+    ) -> None:
+        """Numbers that 128 bits do not hold. `scaled`: the numbers of each task by the first pass, in tier E; `fine`:
+        in tier D, where it has them."""
         contributions, kernel = self.contributions, self.kernel
         beyond = np.flatnonzero(~cells.plain & cells.missing)
         if len(beyond) and whole and contributions.wanted.counts_alone:
@@ -137,7 +140,8 @@ class RunSums:
             beyond = np.array([c for c in left if not cells.sure(c)], np.int64)
         if len(beyond):
             some, at, owner = _of_cells(beyond, tasks, cell)
-            sums = kernel.run(some, contributions.reals, "D").sums
+            counts = fine is not None and len(contributions.row_of) == len(contributions.wanted.sums)
+            sums = fine[at] if fine is not None and counts else kernel.run(some, contributions.reals, "D").sums
             error = 2.0**-103 * (kernel.roundings(some) + len(at))
             _put(cells, owner, sums, error, {k: k for k in range(len(contributions.wanted.sums))}, self.within)
 

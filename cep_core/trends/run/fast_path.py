@@ -311,7 +311,11 @@ def completed(results: Results, again: Callable[[Bools], Sums]) -> Sums:
     scaled = np.stack([out, np.zeros_like(out)], axis=-1)
     scaled[large], out[large] = pairs(more.sums), doubles(more.sums)
     extremes[large], hit[large] = more.extremes, more.hit
-    return Sums(out, extremes, hit, scaled)
+    if more.sums.shape[-1] < 3 or (hit & ~large).any():
+        return Sums(out, extremes, hit, scaled)
+    fine = np.zeros((*out.shape, 3))
+    fine[large] = more.sums
+    return Sums(out, extremes, hit, scaled, fine)
 
 
 def _lanes(tier: str, rows: int, width: int) -> AnyArray:
