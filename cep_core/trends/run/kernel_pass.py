@@ -60,7 +60,7 @@ class Pass:
         be set to extreme 0 of what leads to each event in each state, in tier F; counts then have no meaning. Raises
         WindowTooLargeError when the rows would not fit."""
         if self.direct is not None:
-            self._fits(tasks, self.direct.bytes(tier, weights))
+            check_memory(tasks, self.direct.bytes(tier, weights))
             lanes = self._lanes(weights) if tier in ("F", "U") and emit is None and reach is None else 0
             if lanes:
                 store = (self.store_of, self.store_t, self.nodes)
@@ -78,7 +78,7 @@ class Pass:
         halved = longest if parts else 0
         waiting = longest * parts
         links = self.layout.slots
-        self._fits(
+        check_memory(
             tasks,
             (events * states + self.nodes + waiting + halved) * width
             + longest * states * 8 * (1 + links)
@@ -144,7 +144,7 @@ class Pass:
         """See `Direct.in_lanes`; None where another kernel is needed. Raises WindowTooLargeError as `run` does."""
         if self.direct is None:
             return None
-        self._fits(tasks, self.direct.bytes("F", weights))
+        check_memory(tasks, self.direct.bytes("F", weights))
         store = (self.store_of, self.store_t, self.nodes)
         return self.direct.in_lanes(tasks, self.widest, masks, lanes, store, weights)
 
@@ -183,10 +183,12 @@ class Pass:
             return 0
         return self.direct.lanes(len(weights.variable), self.nodes)
 
-    def _fits(self, tasks: Tasks, needed: int) -> None:
-        if needed > MAX_BYTES:
-            longest = int((tasks.hi - tasks.lo).max(initial=0))
-            raise WindowTooLargeError(
-                f"a window of {longest:,} events needs {needed / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:.0f}",
-                hint="make `within` shorter, add an equivalence, or filter events in `where`",
-            )
+
+def check_memory(tasks: Tasks, needed: int) -> None:
+    """Raises WindowTooLargeError where so many bytes are too many."""
+    if needed > MAX_BYTES:
+        longest = int((tasks.hi - tasks.lo).max(initial=0))
+        raise WindowTooLargeError(
+            f"a window of {longest:,} events needs {needed / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:.0f}",
+            hint="make `within` shorter, add an equivalence, or filter events in `where`",
+        )

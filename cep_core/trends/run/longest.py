@@ -14,7 +14,7 @@ from trendlake.cep_core.trends.kernels.arguments import ADDED, EACH, Links, Task
 from trendlake.cep_core.trends.kernels.arguments import Guards as KernelGuards
 from trendlake.cep_core.trends.kernels.witness import Walk, longest_trends
 from trendlake.cep_core.trends.run.events import Events
-from trendlake.cep_core.trends.run.kernel_pass import Pass
+from trendlake.cep_core.trends.run.kernel_pass import Pass, check_memory
 from trendlake.cep_core.trends.run.kernel_tables import layout
 from trendlake.cep_core.trends.run.ranks import Guarded
 from trendlake.cep_core.trends.run.scoped_equivalence import Run
@@ -57,12 +57,13 @@ def longest_trends_of(
     """The longest trends by cell; `tasks` each have a trend, and do not overlap; `cell` (T): which cell each is of."""
     n, states = slice_.length, len(run.automaton.states)
     weights = Weights(np.full(1, -1), np.zeros((1, n)), np.full(1, EACH), np.ones((1, n)), np.full(1, ADDED))
+    most = int((tasks.hi - tasks.lo).max(initial=0))
+    check_memory(tasks, 8 * states * (n + most))
     reach = np.full((n, states), -np.inf)
     kernel.run(tasks, weights, "F", reach=reach)
     arrays = layout(slice_.events.plan, run.automaton, linked=kernel.linked, pairwise=True)
     predicates = make_predicates(slice_, arrays.tried)
     bounds, _, after = guards
-    most = int((tasks.hi - tasks.lo).max(initial=0))
     order = slice_.events.order()[slice_.rows]
     path, variable, length = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(len(tasks.lo), np.int64)
     longest_trends(

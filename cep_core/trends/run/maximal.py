@@ -8,6 +8,7 @@ from trendlake.cep_core.trends.compile.dfa import Automaton
 from trendlake.cep_core.trends.kernels.arguments import Guards as KernelGuards
 from trendlake.cep_core.trends.kernels.arguments import Links, Tasks
 from trendlake.cep_core.trends.kernels.maximal import maximal_stretches
+from trendlake.cep_core.trends.run.kernel_pass import check_memory
 from trendlake.cep_core.trends.run.kernel_tables import layout, store_table
 from trendlake.cep_core.trends.run.ranks import Guarded
 from trendlake.cep_core.trends.run.sorted_rows import Slice, check_alarm, make_predicates
@@ -25,6 +26,7 @@ def maximal_tasks(slice_: Slice, automaton: Automaton, guards: Guarded, tasks: T
     bounds, _, after = guards
     store_of, store, _ = store_table(arrays, ())
     longest = int((tasks.hi - tasks.lo).max(initial=0))
+    check_memory(tasks, 8 * longest * len(automaton.states))
     work = np.zeros(longest * len(automaton.states), np.int64), np.zeros(longest, np.int64)
     out, count = np.zeros((slice_.length + 1, 3), np.int64), -1
     while count < 0 or count > len(out):

@@ -3,6 +3,7 @@ closed forms, families, batches, and the same rows whatever the order of events 
 
 from __future__ import annotations
 
+import bisect
 import math
 import random
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from tests.reference.trends import reference
 from tests.support.cases import Case, load, unexpected
 from tests.support.engines import ENGINES, Engine, kernels, to_table
 from trendlake.cep_core import compile_query, evaluate, run_plan
@@ -117,6 +119,52 @@ def test_maximal_runs_are_those_of_a_loop() -> None:
             runs[-1:] = [runs[-1] + 1] if grows else [*runs[-1:], 1]
         assert (row["trends"], row["most"], row["total"]) == (len(runs), max(runs), sum(runs))
         assert (row["slowest"], row["three"]) == (float(max(runs) - 1), runs.count(3))
+
+
+def test_the_longest_is_that_of_a_slower_search() -> None:
+    """Of 20,000 values: the longest fall, by bisection; and of all falls of that length the first, from the last event
+    back."""
+    rng = random.Random(7)
+    values = [rng.randrange(4_000) for _ in range(20_000)]
+    rows = [{"id": f"e{k:05}", "type": "S", "time": k, "x": x} for k, x in enumerate(values)]
+    ends: list[int] = []
+    lengths = []
+    for x in values:
+        place = bisect.bisect_left(ends, -x)
+        ends[place : place + 1] = [-x]
+        lengths.append(place + 1)
+    back = [lengths.index(len(ends))]
+    while lengths[back[-1]] > 1:
+        last = back[-1]
+        back.append(next(k for k in range(last) if lengths[k] == lengths[last] - 1 and values[k] > values[last]))
+    query = {
+        "kind": "trends",
+        "pattern": "S+",
+        "where": ["S.x > NEXT(S).x"],
+        "within": "1 day",
+        "return": {"most": "MAX(LENGTH(*))", "events": "LONGEST(*)"},
+    }
+    (row,) = kernels(query, rows)
+    assert row["most"] == len(ends) > 100
+    assert row["events"] == [rows[k]["id"] for k in reversed(back)]
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"), [("skip_till_any_match", "da"), ("skip_till_next_match", "da"), ("contiguous", "ca")]
+)
+def test_events_of_one_time_are_in_the_order_of_their_sequence(select: str, expected: str) -> None:
+    """Ids have the opposite order."""
+    rows = [
+        {"id": "d", "type": "S", "time": 1, "n": 1},
+        {"id": "c", "type": "S", "time": 1, "n": 2},
+        {"id": "b", "type": "S", "time": 2, "n": 8},
+        {"id": "a", "type": "S", "time": 2, "n": 7},
+    ]
+    query = {"kind": "trends", "pattern": "S{2}", "within": "1 day", "return": {"m": "LONGEST(*)"}, "select": select}
+    table = to_table(rows)
+    result = run_plan(compile_query(query, schema_of(table, sequence="n")), table)
+    assert result["m"].to_pylist() == [list(expected)]
+    assert reference(query, rows, sequence="n")[0]["m"] == list(expected)
 
 
 # --- the same rows
