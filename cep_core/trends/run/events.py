@@ -92,8 +92,8 @@ class Events:
 
         FIRST: the earliest, of equal times that of the smallest id. LAST: the latest, of equal times that of the
         largest id. MIN_BY, MAX_BY: by the attribute `by`, of equal ones as FIRST."""
-        key = self.plan.schema, function, attribute, by
-        ranks, values = self.columns.latest("chosen", key, lambda: self._chosen(function, attribute, by))
+        what = f"{function} of {attribute} by {by}"  # each is kept: runs of one plan ask for them in turn
+        ranks, values = self.columns.latest(what, self.plan.schema, lambda: self._chosen(function, attribute, by))
         return ranks, values
 
     def _chosen(self, function: str, attribute: str, by: str | None) -> tuple[Int64s, pa.Array]:
@@ -114,7 +114,10 @@ class Events:
         return ranks, (values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values).take(arrow(order))
 
     def order(self) -> Int64s:
-        """The place of each row in the total order: time, then `sequence` or id."""
+        """The place of each row in the total order: time, then `sequence`, then id."""
+        return self.columns.latest("order", self.plan.schema, self._order)
+
+    def _order(self) -> Int64s:
         schema = self.plan.schema
         names = [schema.event_id, *([schema.sequence] if schema.sequence is not None else [])]
         keys = [ordered_codes(self.column(name))[0][0] for name in names]

@@ -60,6 +60,25 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
 
 
 @pytest.mark.parametrize("events", [2, 52, 127, 700])
+@pytest.mark.parametrize("form", ["overlapping windows", "overlapping windows, one inequality"])
+@pytest.mark.parametrize("extrema", [True, False])
+def test_closed_forms_of_windows_that_share_a_pass(form: str, extrema: bool, events: int) -> None:
+    """With DURATION or LONGEST they share none."""
+    rows = [{"id": f"e{k:04}", "type": "S", "time": 10 * k, "x": k} for k in range(events)]
+    names = ("trends", "total", "mean", *(("least", "most", "first", "dearest") if extrema else ()))
+    query = {"kind": "trends", "pattern": "S+", "within": "6 hours", "return": {name: ALL[name] for name in names}}
+    (row,) = [one for one in kernels(query | FORMS[form], rows) if one["window_start"] == 0]
+    trends, total = 2**events - 1, events * 2 ** (events - 1)
+    for name, count in (("trends", trends), ("total", total)):
+        assert row[name] == (count if count < 10**38 else None)
+        assert row[f"{name}_log10"] == pytest.approx(math.log10(count), rel=1e-9, abs=0)
+    assert row["mean"] == pytest.approx(float(Fraction(total, trends)), rel=1e-14)
+    if extrema:
+        assert (row["least"], row["most"]) == (1, events)
+        assert (row["first"], row["dearest"]) == ("e0000", rows[-1]["id"])
+
+
+@pytest.mark.parametrize("events", [2, 52, 127, 700])
 @pytest.mark.parametrize("form", FORMS)
 def test_closed_forms(form: str, events: int) -> None:
     """Of n events any one or more are a trend: n 2^(n-1) events in all, C(n, k) trends of k events. Trends from event
