@@ -14,7 +14,9 @@ from trendlake.cep_core.errors import AssumptionWarning, NotSupportedError, Patt
 from trendlake.cep_core.events.local_times import in_zone, zoneless_columns, zoneless_in_words
 from trendlake.cep_core.events.schema import EventSchema, schema_of
 from trendlake.cep_core.expressions.advice import advice_on
+from trendlake.cep_core.having import with_having
 from trendlake.cep_core.kinds import KINDS
+from trendlake.cep_core.language.unparse import expression
 from trendlake.cep_core.load import read_pattern
 from trendlake.cep_core.patterns.expectations import type_mistakes
 from trendlake.cep_core.patterns.model import Pattern
@@ -53,6 +55,7 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
         place = pattern.document.place(("source",))
         raise PatternErrors([NotSupportedError(message, place=place, hint="kind: xml_join reads documents")])
     plan = KINDS[pattern.kind].compile(pattern, schema)
+    plan = with_having(plan, pattern)
     if pattern.parameters is not None:
         plan = family_of(plan, pattern, pattern.parameters)
     errors = type_mistakes(pattern.expect, pattern.measures, plan.result_schema, pattern.document)
@@ -67,7 +70,8 @@ def explain(plan: AnyPlan) -> str:
         text = f"{explain_family(plan)}\n{KINDS[plan.kind].explain(plan.template)}"
     else:
         text = KINDS[plan.kind].explain(plan)
-    return "\n".join([text, *(str(one) for one in plan.advice if not one.columns)])
+    conditions = [f"having    {expression(one)}" for one in plan.having]
+    return "\n".join([text, *conditions, *(str(one) for one in plan.advice if not one.columns)])
 
 
 def draw(plan: AnyPlan, title: str, *, style: bool = True) -> str:

@@ -12,6 +12,11 @@ ADDED: Mapping[str, bool] = {"added": True}
 which do not need it keep their hash."""
 
 
+def added(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A part of a plan that came later than hashes that are stored: nothing where there is none of it."""
+    return (value,) if value else ()
+
+
 def digest(data: object) -> str:
     """A text that identifies frozen data in one process (SHA-256)."""
     return hashlib.sha256(canonical(data).encode()).hexdigest()

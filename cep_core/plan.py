@@ -13,6 +13,9 @@ from trendlake.cep_core.events.windows import BEGINNING, END, Windows
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.language import syntax as s
 
+ANY = "ANY"
+"""The type of a variable that binds events of every type. No type of a source that patterns read has this name."""
+
 
 @dataclass(frozen=True)
 class ResultShape:
@@ -97,6 +100,10 @@ class AnyPlan(Reading, Protocol):
     @property
     def advice(self) -> tuple[Advice, ...]:
         """Notes on expressions that are legal and rarely meant. It is no part of the plan's identity."""
+
+    @property
+    def having(self) -> tuple[s.Expr, ...]:
+        """Conditions on a result row: `run_plan` gives the rows for which all are true."""
 
     @property
     def shard_key(self) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ def _lines(plan: AutomatonPlan) -> Iterator[str]:
         for arc in plan.arcs:
             if arc.source == index:
                 yield f"  {_arc(plan, arc)}"
+    if plan.non_overlap:
+        yield "output    of a partition the run that ends first, then begins first, and so on after it"
     yield from _cost(plan)
     yield from plan.warnings
 

@@ -147,6 +147,11 @@ def key_type(type_name: str) -> pa.DataType:
     return arrow_type(type_name)
 
 
+def result_type(family: str) -> pa.DataType:
+    """The Arrow type of a value that a pattern computes: a duration is a whole number of microseconds."""
+    return pa.int64() if family == "duration" else arrow_type(family)
+
+
 def arrow_type(type_name: str) -> pa.DataType:
     """The Arrow type of a column of a Spark or ODCS type name, as results carry it."""
     return {

@@ -137,6 +137,9 @@ class Instructions(ABC):
         return self.op(_WHOLE[op], a[0], b[0])
 
     def _call(self, function: Function, arguments: list[tuple[int, str]]) -> int:
+        if function.divisor is not None:
+            divisor = self.constant(function.divisor, "double")
+            return self.op(function.operation, self.as_real(*arguments[0]), divisor)
         real = any(family == "double" for _, family in arguments)
         operation = function.operation_of(real=real)
         if function.takes:

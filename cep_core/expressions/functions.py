@@ -19,7 +19,7 @@ from trendlake.cep_core.expressions import opcodes as m
 Value: TypeAlias = Any
 """int, float, str or bool, as of `cep_core.events.normalise`."""
 
-HOUR = 3_600_000_000
+SECOND, MINUTE, HOUR = 1_000_000, 60_000_000, 3_600_000_000
 DAY = 24 * HOUR
 """Microseconds."""
 
@@ -45,6 +45,8 @@ class Function:
     arguments: int = 1
     gives: str | None = None
     real_operation: int | None = None
+    divisor: float | None = None
+    """The operation is a division by it, of whole numbers as doubles."""
 
     def operation_of(self, *, real: bool) -> int:
         """The machine's operation on doubles, or on other values."""
@@ -57,6 +59,18 @@ def _hours(times: pa.Array) -> pa.Array:
 
 def _weekdays(times: pa.Array) -> pa.Array:
     return arrow((numbers(times, 0) // DAY + 4) % 7 + 1, ~valid(times))
+
+
+def _units(name: str, unit: int) -> Function:
+    return Function(
+        f"how many {name} a duration has, with their fraction",
+        lambda spans: pc.divide(spans.cast(pa.float64(), safe=False), float(unit)),
+        lambda span: float(span) / unit,
+        m.DIVIDE_F,
+        takes=("duration",),
+        gives="double",
+        divisor=float(unit),
+    )
 
 
 def _contains(whole: pa.Array, part: pa.Array) -> pa.Array:
@@ -126,4 +140,7 @@ FUNCTIONS = {
         takes=("timestamp", "date"),
         gives="int",
     ),
+    "seconds": _units("seconds", SECOND),
+    "minutes": _units("minutes", MINUTE),
+    "hours": _units("hours", HOUR),
 }

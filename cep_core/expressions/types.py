@@ -8,6 +8,7 @@ from collections.abc import Callable
 from trendlake.cep_core.errors import TextError, TrendlakeError, TypeMismatchError, UnknownParameterError, did_you_mean
 from trendlake.cep_core.expressions.functions import FUNCTIONS
 from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.unparse import expression
 
 NUMERIC = frozenset({"int", "double"})
 ORDERED = frozenset({"int", "double", "string", "timestamp", "date", "duration", "boolean"})
@@ -124,7 +125,8 @@ def _refuse_unknown(node: s.Call, function: str) -> None:
     """Before its arguments are looked at: an aggregate of a variable is one mistake, not two."""
     if function in AGGREGATES:
         message = f"{function.upper()} is an aggregate: it goes into return, not into a condition"
-        raise _mismatch(node, message, f"of the events before the i-th, in kind matches: {function}(a[..i-1].x)")
+        hint = f'return: {{n: {expression(node)}}} and having: ["n >= 4"]'
+        raise _mismatch(node, message, hint)
     if function not in FUNCTIONS:
         raise _mismatch(node, f"there is no function '{function}'", did_you_mean(function, FUNCTIONS))
 

@@ -61,10 +61,11 @@ class And:
 
 @dataclass(frozen=True)
 class Not:
-    """No trend of `body` in the gap (inside `Seq` only)."""
+    """No trend of `body` in the gap (inside `Seq` only); `within`: in so many microseconds of it, None: all of it."""
 
     body: PatternNode
     span: Span = field(default=_NOWHERE, compare=False)
+    within: int | None = None
 
 
 PatternNode: TypeAlias = Atom | Repeat | Seq | Or | And | Not

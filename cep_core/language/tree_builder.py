@@ -115,7 +115,12 @@ class Builder(Transformer[Token, Any]):
         return s.Seq(tuple(c), _span(meta))
 
     def negation(self, meta: Any, c: list[Any]) -> s.Not:
-        return s.Not(c[0], _span(meta))
+        if len(c) == 1:
+            return s.Not(c[0], _span(meta))
+        within, (low, high) = cast(int, c[1].value), c[1].span
+        if not 0 < within <= MAX_DURATION:
+            raise TextError("a NOT looks as far as some time, 10,000 years at most", low, high - low)
+        return s.Not(c[0], _span(meta), within)
 
     def or_pattern(self, meta: Any, c: list[Any]) -> s.Or:
         return s.Or(tuple(c), _span(meta))

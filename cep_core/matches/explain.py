@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trendlake.cep_core.language.unparse import duration, expression
 from trendlake.cep_core.matches.compile.encode import NotCompiledError, assembled, extreme
-from trendlake.cep_core.matches.compile.plan import MatchesPlan, is_fence
+from trendlake.cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence
 from trendlake.cep_core.matches.compile.registers import Slot, live_slots
 
 _IGNORES = {
@@ -43,7 +43,7 @@ def _lines(plan: MatchesPlan) -> Iterator[str]:
     for number in range(len(plan.parts)):
         yield from _state(plan, number)
     for negation in plan.negations:
-        where = _gap(plan, negation.after)
+        where = _gap(plan, negation)
         conditions = " AND ".join(expression(one) for one in negation.conditions)
         how = "known beforehand" if is_fence(plan, negation) else "checked on each match"
         yield f"NOT {negation.type_name} {negation.variable} {where}{f': {conditions}' if conditions else ''}; {how}"
@@ -83,12 +83,15 @@ def _slot(plan: MatchesPlan, slot: Slot) -> str:
     return f"{v}[1].{slot.name}" if slot.what == "first" else f"{v}[{v}.LEN].{slot.name}"
 
 
-def _gap(plan: MatchesPlan, after: int) -> str:
+def _gap(plan: MatchesPlan, negation: Negation) -> str:
+    after, limit = negation.after, "" if negation.within is None else f", within {duration(negation.within)} of it"
+    if after == len(plan.parts) and limit:
+        return f"after {plan.parts[-1].variable}{limit}; a match is held back until then"
     if after == 0:
         return f"before {plan.parts[0].variable}"
     if after == len(plan.parts):
         return f"after {plan.parts[-1].variable}, until the window of the first event ends"
-    return f"between {plan.parts[after - 1].variable} and {plan.parts[after].variable}"
+    return f"between {plan.parts[after - 1].variable} and {plan.parts[after].variable}{limit}"
 
 
 def _output(plan: MatchesPlan) -> str:

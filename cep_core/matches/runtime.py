@@ -13,5 +13,5 @@ __all__ = ["run", "run_members"]
 
 
 def run(plan: MatchesPlan, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
-    """Results do not depend on the watermark."""
-    return run_matches(plan, events, windows)
+    """Without windows, matches that end with a NOT that has a limit wait for the watermark."""
+    return run_matches(plan, events, windows, watermark if windows is None else None)

@@ -124,6 +124,9 @@ class Pattern(BaseModel):
     consistency: Consistency = "middle"
     """The results that are published before the allowed lateness has passed: none (strong), those known so far, which
     revisions correct (middle), those known so far, for good (weak)."""
+    having: tuple[str, ...] = ()
+    """Conditions on a result row: only rows for which all are true are results. They read its columns by name, such as
+    trends >= 3."""
     expect: tuple[ExpectationModel, ...] = ()
     """Expectations of each window, compared with the windows before it: checked before results are published."""
 

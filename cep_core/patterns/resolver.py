@@ -3,6 +3,7 @@ places."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -25,6 +26,7 @@ from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.parse import parse_condition
 from trendlake.cep_core.patterns.model import FamilyPattern, Pattern
 from trendlake.cep_core.patterns.parameters import UnknownHereError, typed, why_text
+from trendlake.cep_core.plan import ANY
 from trendlake.cep_core.yaml.source import Path_
 
 T = TypeVar("T")
@@ -56,7 +58,7 @@ class Checking:
 
     def condition(self, text: str, path: Path_) -> s.Condition | None:
         """A condition whose parameters know their types; None where it is none, which is reported."""
-        node = self.parsed(parse_condition, text, path)
+        node = self.parsed(_condition, text, path)
         try:
             return None if node is None else typed(node, self.pattern.parameters)
         except UnknownHereError as error:
@@ -84,6 +86,11 @@ class Checking:
     def check_type(self, atom: s.Atom) -> None:
         """Reports an event type that the source does not have."""
         known = self.schema.types
+        if atom.type_name == ANY:
+            if ANY in (known or ()):
+                message = f"{ANY} binds events of every type, and the source has a type of that name"
+                self.report(UnknownTypeError(message, hint="rename the type"), ("pattern",), atom.span)
+            return
         if known is not None and atom.type_name not in known:
             hint = did_you_mean(atom.type_name, known)
             error = UnknownTypeError(f"the source has no event type '{atom.type_name}'", hint=hint)
@@ -93,7 +100,12 @@ class Checking:
         """The family of an attribute. Raises ExpressionError."""
         if not attribute.variable:
             name = attribute.name
-            if name in self.types:
+            if name in getattr(self.pattern, "returns", ()):
+                message, hint = (
+                    f"'{name}' is a measure: it is known of the finished row",
+                    "write the condition in having",
+                )
+            elif name in self.types:
                 message, hint = f"'{name}' is a variable: a condition compares its columns", f"write {name}.COLUMN"
             else:
                 message, hint = f"'{name}' needs a variable", f"write {next(iter(self.types), 'V')}.{name}"
@@ -139,6 +151,18 @@ class Checking:
 
     def place_of(self, path: Path_, span: s.Span) -> Place:
         return self.pattern.document.place(path, offset=span[0], width=span[1] - span[0])
+
+
+def _condition(text: str) -> s.Condition:
+    try:
+        return parse_condition(text)
+    except TextError:
+        count = re.search(r"\bcount\s*\(\s*\*\s*\)", text, re.IGNORECASE)
+        if count is None:
+            raise
+        message = "COUNT(*) is an aggregate: it goes into return, not into a condition"
+        low, high = count.span()
+        raise TextError(message, low, high - low, 'return: {n: COUNT(*)} and having: ["n >= 4"]') from None
 
 
 def constant_true(node: s.Expr) -> bool:

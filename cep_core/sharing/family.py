@@ -91,6 +91,10 @@ class FamilyPlan(OneForm):
         return self.template.advice
 
     @property
+    def having(self) -> tuple[s.Expr, ...]:
+        return self.template.having
+
+    @property
     def schema(self) -> EventSchema:
         return self.template.schema
 

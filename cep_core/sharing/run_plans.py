@@ -13,13 +13,17 @@ from typing import Any
 import pyarrow as pa
 
 from trendlake.cep_core.errors import EngineFailureError, TrendlakeError
+from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.having import rows_that_hold
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.plan import AnyPlan
 from trendlake.cep_core.sharing.batches import Batch, Batches
 from trendlake.cep_core.sharing.families import Answer, Unfolded
 from trendlake.cep_core.sharing.interest import Interest, Interests
 from trendlake.cep_core.sharing.lanes import Lane, Lanes, masks_of
+
+LOWEST = -(2**63)
 
 
 def run_plans(
@@ -32,8 +36,8 @@ def run_plans(
     any order. A plan's rows, or its error, are those of `run_plan`.
 
     `events` may have columns and event types beyond those that a plan reads. `windows`: of each plan those that are
-    computed (None: all). `watermark`: how far time is known to have come, microseconds, for plans that wait; else the
-    latest event, or the end of a plan's windows, says it.
+    computed (None: all). `watermark`: how far time is known to have come, microseconds, for rows that wait; else the
+    latest event of all, or the end of a plan's windows.
 
     An error of one plan does not stop the others. An error that no user can fix is an `EngineFailureError` with the
     exception as its cause. Raises ValueError where `windows` are not as many as plans.
@@ -45,6 +49,7 @@ def run_plans(
     windows_of = [wanted[owner] for owner in with_members.owners]
     shared = _Shared(Columns(_taken(events)), with_members.plans, windows_of, watermark)
     for number, answer in shared.answers():
+        answer = _kept(with_members.plans[number], answer)
         for member in shared.equal[number]:
             yield from with_members.folded(member, answer)
 
@@ -61,6 +66,16 @@ def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, wate
     return answer
 
 
+def _kept(plan: AnyPlan, answer: Answer) -> Answer:
+    """The rows for which `having` is true, or the error."""
+    if isinstance(answer, TrendlakeError):
+        return answer
+    try:
+        return rows_that_hold(plan.having, answer)
+    except TrendlakeError as error:
+        return error
+
+
 class _Shared:
     """Plans over the events of `columns`. `equal`: by the number of a plan those of all that are equal to it, warnings
     aside, and are asked for the same windows; of several the first alone is run."""
@@ -69,13 +84,14 @@ class _Shared:
         self, columns: Columns, plans: Sequence[AnyPlan], windows: Sequence[range | None], watermark: int | None
     ) -> None:
         self.columns, self.plans, self.windows, self.watermark = columns, plans, windows, watermark
+        self._latest: dict[str, int | None] = {}
         first: dict[Any, int] = {}
         self.equal: dict[int, list[int]] = {}
         if len(plans) == 1:  # to hash a plan of 10,000 arcs takes as long as to run it
             self.equal[0] = [0]
             return
         for number, (plan, own) in enumerate(zip(plans, windows, strict=True)):
-            key = template_of(plan) or bare(plan)
+            key = template_of(plan) or bare(plan), plan.having
             self.equal.setdefault(first.setdefault((key, own), number), []).append(number)
 
     def answers(self) -> Iterator[tuple[int, Answer]]:
@@ -92,7 +108,7 @@ class _Shared:
         batches, lanes = Batches(), Lanes()
         for at, (number, plan) in enumerate(zip(numbers, plans, strict=True)):
             members, lane = KINDS[plan.kind].members, interests.lane(at)
-            form = members.form(plan, lane.left) if lane is not None and members is not None else None
+            form = members.form(_of_all_rows(plan), lane.left) if lane is not None and members is not None else None
             key = (form, self.windows[number])
             many = lane is not None and not batches.small(lane.most)
             if many and lane is not None and members is not None and form is not None and members.has_lanes(form):
@@ -174,10 +190,22 @@ class _Shared:
         for (number, lane), table in zip(lanes, tables, strict=True):
             yield number, lane, table
 
+    def _reached(self, number: int) -> int | None:
+        """The watermark of a plan; None: the end of its windows."""
+        plan = self.plans[number]
+        if self.watermark is not None or self.windows[number] is not None:
+            return self.watermark
+        name = plan.schema.event_time
+        if name not in self._latest:
+            times = self.columns.column(name) if self.columns.has(name) and self.columns.length else None
+            latest = None if times is None or times.null_count == len(times) else numbers(times, LOWEST).max()
+            self._latest[name] = None if latest is None else int(latest)
+        return self._latest[name]
+
     def _run(self, number: int, columns: Columns) -> Answer:
         plan = self.plans[number]
         try:
-            return KINDS[plan.kind].run(plan, columns, self.windows[number], self.watermark)
+            return KINDS[plan.kind].run(plan, columns, self.windows[number], self._reached(number))
         except TrendlakeError as error:
             return error
         except Exception as failure:
@@ -198,6 +226,12 @@ def template_of(plan: AnyPlan) -> tuple[Any, tuple[Any, ...]] | None:
 def bare(plan: Any) -> AnyPlan:
     """A plan without its warnings: plans that are equal then have the same rows."""
     same: AnyPlan = replace(plan, warnings=()) if plan.warnings else plan
+    return same
+
+
+def _of_all_rows(plan: Any) -> AnyPlan:
+    """A plan without `having`, which is asked of its rows: plans that differ in it only are of one form."""
+    same: AnyPlan = replace(plan, having=()) if plan.having else plan
     return same
 
 

@@ -49,6 +49,7 @@ SORTS = (
     "returned",
 )
 LOG10 = "_log10"
+UNIT = " A duration in microseconds."
 
 
 def contract_name(plan: AnyPlan) -> str:
@@ -70,7 +71,7 @@ def results_contract(path: Path, plan: AnyPlan, pattern: str) -> Contract:
     filled: list[Property] = list(_parameters(plan))
     for item in document.table.properties:
         sort = item.custom("appliesTo")
-        filled.extend([item] if sort is None else _fill(item, sorts[str(sort)]))
+        filled.extend([item] if sort is None else _fill(item, sorts[str(sort)], plan.result_shape.durations))
     table = document.table.model_copy(update={"properties": tuple(_keyed(filled)), "name": pattern})
     whole: Document = document.model_copy(update={"schema_": (table,)})
     return contract_of(whole, source, events=False)
@@ -114,8 +115,9 @@ def _keyed(properties: list[Property]) -> Iterator[Property]:
         yield item.model_copy(update={"primary_key_position": position if item.primary_key else -1})
 
 
-def _fill(item: Property, fields: list[pa.Field]) -> Iterator[Property]:
+def _fill(item: Property, fields: list[pa.Field], durations: tuple[str, ...]) -> Iterator[Property]:
     for field in fields:
+        unit = UNIT if field.name in durations else ""
         words = {"{column}": quoted(field.name), "{log10}": quoted(field.name + LOG10)}
         kind = spark_name(field.type)
         quality = tuple(_fill_rule(rule, field.name, words) for rule in item.quality)
@@ -125,6 +127,7 @@ def _fill(item: Property, fields: list[pa.Field]) -> Iterator[Property]:
             "physical_type": kind,
             "logical_type": logical,
             "quality": quality,
+            "description": f"{item.description or ''}{unit}".strip(),
         }
         yield item.model_copy(update=update)
 

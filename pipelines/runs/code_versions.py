@@ -53,6 +53,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction("local", 2, "small revisions judged some rules otherwise than Spark: decimals, floats, upper and lower"),
     Correction("revision", 2, "revisions by Spark left stale rows of groups and partitions that were NaN or decimals"),
     Correction("contract", 4, "overflow, decimals, NaN and some texts in rules were Spark's, as its version had them"),
+    Correction("matches", 3, "of events at one time, ids decided which followed which, and which a NOT saw"),
     Correction("publication", 2, "rows of a form with another key, kind or slide stayed, or made new rows come twice"),
 )
 

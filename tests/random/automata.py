@@ -161,6 +161,8 @@ def queries(draw: st.DrawFn) -> Automaton:
         "within": f"{draw(st.integers(1, 9))} seconds",
     }
     query["final"] = draw(st.lists(st.sampled_from(targets), min_size=1, max_size=2, unique=True))
+    if not any("at" in arc for arc in arcs) and draw(st.integers(0, 2)) == 0:
+        query["output"] = "non_overlap"
     if register:
         query["register"] = register
     if draw(st.booleans()):

@@ -56,6 +56,7 @@ OF_KLEENE = (
     "{v}.x {op} {v}[{v}.LEN].x",
     "{v}[i].x {op} {v}[{v}.LEN].n",
     "{v}[i].event_time - {v}[i-1].event_time < 3 seconds",
+    "seconds({v}[i].event_time - {v}[1].event_time) {op} {c} + 0.5",
     "{v}[i].g = {v}[i-1].g OR {v}[i].x % 2 = 1",
     "NOT ({v}[i].x {op} {v}[i-1].x)",
     "coalesce({v}[i].x, {c}) {op} least({v}[i-1].x, {v}[1].y)",
@@ -74,6 +75,11 @@ SIDES_OF_KLEENE = (
 )
 SIDES_OF_ONE = ("{v}.x", "{v}.n", "{v}.y", "{v}.x + {c}", "coalesce({v}.x, 0)", "{v}.x / 2")
 
+LIMITS = {how: f" within {how.split()[1]} seconds" for how in ("not 2", "not 3", "not 15")}
+"""Ways in which a NOT stands that looks so many seconds far."""
+SEQUENCES = st.sampled_from((None, None, "n", "x"))
+"""Columns that number the events of one time: most none, one with ties, one with NULLs too."""
+
 MEASURES_OF_KLEENE = (
     "COUNT({v})",
     "AVG({v}.x)",
@@ -84,6 +90,8 @@ MEASURES_OF_KLEENE = (
     "{v}[1].x",
     "{v}[{v}.LEN].y - {v}[1].x",
     "COUNT({v}) * 2",
+    "{v}[{v}.LEN].event_time - {v}[1].event_time",
+    "minutes({v}[{v}.LEN].event_time - {v}[1].event_time) + AVG({v}.x)",
     "MIN({v}.event_time)",
 )
 MEASURES_OF_ONE = ("{v}.x", "COUNT({v})", "AVG({v}.x)", "{v}.y + {v}.n", "upper({v}.g)", "{v}.event_time")
@@ -103,15 +111,18 @@ def shapes(draw: st.DrawFn, negation: bool) -> list[tuple[str, str, str]]:
     parts = []
     for name in "abcd"[: draw(st.sampled_from((1, 2, 2, 3, 3, 4)))]:
         how = draw(st.sampled_from(("one", "kleene", "kleene")))
-        parts.append((draw(st.sampled_from("AAB")) if name in "ac" else draw(st.sampled_from("ABBC")), name, how))
+        kinds = "AAAAB" if name in "ac" else "AABBBBC"
+        parts.append((draw(st.sampled_from((*kinds, "ANY"))), name, how))
     if negation and draw(st.booleans()):
         for name in ("k", "m")[: draw(st.sampled_from((1, 1, 2)))]:
-            parts.insert(draw(st.integers(0, len(parts))), (draw(st.sampled_from("ABCCD")), name, "not"))
+            place = draw(st.integers(0, len(parts)))
+            how = draw(st.sampled_from(("not", "not", *LIMITS)) if place else st.just("not"))
+            parts.insert(place, (draw(st.sampled_from((*"ABCCDABCCD", "ANY"))), name, how))
     return parts
 
 
 def _text(parts: Sequence[tuple[str, str, str]]) -> str:
-    before, after = {"not": "NOT "}, {"kleene": "+"}
+    before, after = dict.fromkeys(("not", *LIMITS), "NOT "), {"kleene": "+", **LIMITS}
     written = [f"{before.get(how, '')}{kind} {name}{after.get(how, '')}" for kind, name, how in parts]
     return written[0] if len(written) == 1 else f"SEQ({', '.join(written)})"
 
@@ -138,15 +149,17 @@ def conditions(draw: st.DrawFn, parts: Sequence[tuple[str, str, str]]) -> str:
 
 
 @st.composite
-def streams(draw: st.DrawFn, kinds: Sequence[str], most: int) -> list[dict[str, Any]]:
-    """Up to `most` events in any order of arrival, with ties and NULLs; most of them of the pattern's types."""
+def streams(draw: st.DrawFn, kinds: Sequence[str], most: int, ties: bool = False) -> list[dict[str, Any]]:
+    """Up to `most` events in any order of arrival, with ties and NULLs; most of them of the pattern's types. `ties`:
+    most of a time that several have."""
+    kinds = [kind for kind in kinds if kind != "ANY"] or ["A"]
     size = draw(st.sampled_from([size for size in range(most + 1) for _ in range(1 + size * size // 8)]))
     names = draw(st.permutations(range(size)))
     time = draw(st.integers(-3, 3))
     turn = 0
     rows: list[dict[str, Any]] = []
     for name in names:
-        time += draw(st.sampled_from((1, 1, 1, 2, 0, 3)))
+        time += draw(st.sampled_from((0, 0, 1, 2) if ties else (1, 1, 1, 2, 0, 3)))
         kind = draw(st.sampled_from((*[None] * 9, *kinds, "E")))
         if kind is None:  # the pattern's types in turn, each a few times
             kind = kinds[turn // 3 % len(kinds)]
@@ -157,11 +170,13 @@ def streams(draw: st.DrawFn, kinds: Sequence[str], most: int) -> list[dict[str, 
 
 
 @st.composite
-def matches_questions(draw: st.DrawFn, *, negation: bool = True, output: bool = True, most: int = 10) -> Question:
+def matches_questions(
+    draw: st.DrawFn, *, negation: bool = True, output: bool = True, ties: bool = False, most: int = 10
+) -> Question:
     """A legal query of kind matches, mostly, and a stream."""
     parts = draw(shapes(negation))
     query: dict[str, Any] = {"kind": "matches", "pattern": _text(parts)}
-    bound = [part for part in parts if part[2] != "not"]
+    bound = [part for part in parts if not part[2].startswith("not")]
     lines = [draw(conditions(parts)) for _ in range(draw(st.sampled_from((0, 1, 1, 1, 2))))]
     if draw(st.integers(0, 2)) == 0:
         text = draw(st.sampled_from(("[g]", "[h]", "[g, h]", "[{v}.g]", "[{v}.g, {w}.g]", "[{v}.h, g]")))
@@ -178,14 +193,17 @@ def matches_questions(draw: st.DrawFn, *, negation: bool = True, output: bool = 
         templates = MEASURES_OF_KLEENE if how == "kleene" else MEASURES_OF_ONE
         measures[f"m{k}"] = draw(st.sampled_from(templates)).format(v=v)
     query["return"] = measures
-    return query, draw(streams([kind for kind, _, _ in bound], most))
+    return query, draw(streams([kind for kind, _, _ in bound], most, ties))
 
 
 def engine(
-    query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], types: Mapping[str, pa.DataType] = COLUMNS
+    query: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    types: Mapping[str, pa.DataType] = COLUMNS,
+    sequence: str | None = None,
 ) -> list[dict[str, Any]]:
-    """`cep_core.trends.run.run`, in the reference's shape and with the match ids."""
-    table = evaluate(query, to_table(rows, types))
+    """`evaluate`, in the reference's shape and with the match ids."""
+    table = evaluate(query, to_table(rows, types), sequence=sequence)
     columns = {
         field.name: table[field.name].cast(pa.int64() if pa.types.is_timestamp(field.type) else field.type).to_pylist()
         for field in table.schema
@@ -193,16 +211,16 @@ def engine(
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
-def disagreement(question: Question, tally: Tally) -> list[str]:
+def disagreement(question: Question, tally: Tally, sequence: str | None = None) -> list[str]:
     """How the engine's rows differ from the reference's; what the engine refuses is only counted."""
     query, rows = question
     try:
-        actual = engine(query, rows)
+        actual = engine(query, rows, sequence=sequence)
     except PatternErrors as refusal:
         count_refusal(refusal, tally)
         assume(False)
     try:
-        expected = reference(query, rows, limit=LIMIT)
+        expected = reference(query, rows, sequence=sequence, limit=LIMIT)
     except TooManyRunsError:
         tally.too_many += 1
         assume(False)
@@ -210,7 +228,7 @@ def disagreement(question: Question, tally: Tally) -> list[str]:
     tally.with_trends += bool(expected)
     names = [row.pop("match_id") for row in actual]
     lines = [] if len(set(names)) == len(names) else ["two matches of one id"]
-    return lines + differences(expected, actual) + interpreted(query, rows)
+    return lines + differences(expected, actual) + interpreted(query, rows, sequence)
 
 
 def differences(expected: Iterable[Mapping[str, Any]], actual: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -240,9 +258,9 @@ def _same(expected: Any, actual: Any) -> bool:
     return bool(expected == actual)
 
 
-def plan_of(query: Mapping[str, Any], table: pa.Table) -> Any:
+def plan_of(query: Mapping[str, Any], table: pa.Table, sequence: str | None = None) -> Any:
     try:
-        return compile_query(query, schema_of(table))
+        return compile_query(query, schema_of(table, sequence=sequence))
     except PatternErrors:
         assume(False)
 
@@ -261,7 +279,8 @@ def cut_rows(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tup
         column, low, high = plan.owned(one)
         assert all(low <= cell < high for cell in part[column].cast(pa.int64()).to_pylist())
         collected += part.to_pylist()
-    return _sorted(run_plan(plan, table).to_pylist()), _sorted(collected)
+    # of the whole nothing is held back, as of windows
+    return _sorted(run_plan(plan, table, watermark=2**62).to_pylist()), _sorted(collected)
 
 
 def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -286,9 +305,9 @@ def _trends_of(matches: Matches) -> list[Any]:
     return [match for chunk in matches.chunks() for match in chunk.matches()]
 
 
-def interpreted(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def interpreted(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], sequence: str | None = None) -> list[str]:
     """How the matches differ, or the errors, when runs are stepped in Python."""
-    plan = plan_of(query, to_table(rows, COLUMNS))
+    plan = plan_of(query, to_table(rows, COLUMNS), sequence)
     stream = Stream(plan, to_table(rows, COLUMNS))
     answers: list[Any] = []
     for compiled in (True, False):
@@ -299,9 +318,9 @@ def interpreted(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> 
     return [] if answers[0] == answers[1] else [f"{answers[0]} compiled, {answers[1]} interpreted"]
 
 
-def unmerged(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def unmerged(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], sequence: str | None = None) -> list[str]:
     """How the matches differ when no runs are merged."""
-    plan = plan_of(query, to_table(rows, COLUMNS))
+    plan = plan_of(query, to_table(rows, COLUMNS), sequence)
     stream = Stream(plan, to_table(rows, COLUMNS))
     merged, apart = (sorted(_trends_of(Matches(plan, stream, None, merging=on))) for on in (True, False))
     return [] if merged == apart else [f"{merged} merged, {apart} apart"]

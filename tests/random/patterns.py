@@ -10,7 +10,7 @@ from tests.reference.trends.shape import shape_of
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.parse import parse_pattern
 
-ATOMS = ("A", "A x", "A y", "B", "B z", "C", "D", "D w")
+ATOMS = (*("A", "A x", "A y", "B", "B z", "C", "D", "D w") * 2, "ANY v")
 """Several variables for a type; a variable may come up several times."""
 
 REPEATS = ("+", "+", "+", "*", "*", "?", "?", "{2}", "{2,}", "{0,2}", "{1,3}", "{2,3}", "{3,}")

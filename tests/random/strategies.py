@@ -63,7 +63,8 @@ def streams(draw: st.DrawFn, pattern: Drawn, *, most: int = 9) -> list[dict[str,
     """
     size = draw(st.sampled_from([size for size in range(most + 1) for _ in range(1 + size * size // 20)]))
     names = draw(st.permutations(range(size)))
-    noise = st.sampled_from((*[None] * 7, *sorted({*pattern.types, *pattern.negated_types}), "E"))
+    types = [kind for kind in pattern.types if kind != "ANY"] or ["A"]
+    noise = st.sampled_from((*[None] * 7, *sorted({*types, *pattern.negated_types} - {"ANY"}), "E"))
     time = draw(st.integers(0, 8))
     turn = 0
     rows: list[dict[str, Any]] = []
@@ -71,7 +72,7 @@ def streams(draw: st.DrawFn, pattern: Drawn, *, most: int = 9) -> list[dict[str,
         time += draw(st.sampled_from((1, 1, 1, 2, 0, 3)))
         kind = draw(noise)
         if kind is None:
-            kind = pattern.types[turn % len(pattern.types)]
+            kind = types[turn % len(types)]
             turn += 1
         cells = {column: draw(cell) for column, cell in _cells.items()}
         rows.append({"id": f"e{name}", "type": kind, "time": time - 6, **cells})

@@ -1,4 +1,4 @@
-"""tests/cases holds copies of the shared worked cases, where these stand beside the checkout."""
+"""tests/cases holds copies of the shared worked cases, where these stand beside the checkout, and cases of our own."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _ORIGINALS = {
     "xml_join.yaml": "xml/cases.yaml",
     "calendar_and_length.yaml": "time/cases.yaml",
 }
-_OWN = {"occurrences.yaml"}
-"""Cases of what no shared document specifies."""
+_OWN = {"absence.yaml", "having.yaml", "occurrences.yaml", "ties.yaml"}
 
 
 @pytest.mark.parametrize("file", _ORIGINALS)
@@ -28,6 +27,6 @@ def test_cases_are_the_shared_ones(file: str) -> None:
     assert (CASES / file).read_bytes() == original.read_bytes()
 
 
-def test_few_cases_of_our_own() -> None:
-    """No other file stands in tests/cases that is not a copy."""
+def test_files() -> None:
+    """No copy and no file of our own stands in tests/cases unknown to these tests."""
     assert {path.name for path in CASES.iterdir()} == set(_ORIGINALS) | _OWN

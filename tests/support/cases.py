@@ -17,13 +17,15 @@ _GENERATE = re.compile(r"(\d+) events of type (\w+), one a second from (-?\d+)")
 
 @dataclass(frozen=True)
 class Case:
-    """One worked case. `generated`: its events are too many to enumerate."""
+    """One worked case. `generated`: its events are too many to enumerate; `sequence`: the column that numbers those of
+    one time."""
 
     name: str
     query: Mapping[str, Any]
     events: list[dict[str, Any]]
     expect: list[dict[str, Any]]
     generated: bool
+    sequence: str | None = None
 
 
 @cache
@@ -37,6 +39,7 @@ def load(file: str = "trends.yaml") -> list[Case]:
             events=generate(one["events"]["generate"]) if isinstance(one["events"], dict) else one["events"],
             expect=one["expect"],
             generated=isinstance(one["events"], dict),
+            sequence=one.get("sequence"),
         )
         for one in raw
     ]

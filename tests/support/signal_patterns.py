@@ -14,6 +14,32 @@ group_by: [place]
 within: 8 hours
 slide: 4 hours
 """,
+    "rows that hold": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[place]", "a.price < NEXT(a).price"]
+return: {trends: COUNT(*), most: MAX(a.price)}
+having: ["trends > 1", "most > 2 OR place = 'n'"]
+group_by: [place]
+within: 8 hours
+slide: 4 hours
+""",
+    "matches that hold": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[place]"]
+return: {total: SUM(b.price), n: COUNT(b)}
+having: ["n > 1", "end - start < 3 hours"]
+within: 5 hours
+""",
+    # Longer than within: rows of a pane depend on events far behind it.
+    "an absence with a limit": """\
+kind: matches
+pattern: SEQ(A a, B b, NOT C c within 7 hours)
+where: ["[place]"]
+within: 3 hours
+""",
     # Of trends: their lengths, how long they last, one of the longest; of occurrences: those that are chosen.
     "lengths": """\
 kind: trends
@@ -85,6 +111,19 @@ arcs:
   - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
   - {from: q, to: r, at: window_end, when: "n > 1"}
 partition_by: [place]
+within: 5 hours
+""",
+    "automaton without overlap": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+partition_by: [place]
+output: non_overlap
+having: ["n > 1"]
 within: 5 hours
 """,
     # What is asked changes on the second day, and one arc lives for some hours only.
@@ -213,6 +252,7 @@ ALWAYS = ("plain", "lengths", "maximal runs", "automaton", "documents of all his
 """Those that `make test` tries too; `make chaos` tries all."""
 EDITS = {
     "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),
+    "another row": ("rows that hold", "trends > 1", "trends > 2"),
     "another column": ("plain", "return: {", "return: {least: MIN(a.price), "),
     "another step": ("algebra", "$2.price >= $.price", "$2.price > $.price"),
     "another query": ("documents", "[$k = $l]", "[normalize-space($k) = normalize-space($l)]"),

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from trendlake.cep_core.algebra.compile.form import Form, form_of
 from trendlake.cep_core.algebra.compile.nodes import Aggregate, Base, Node, attributes_of, expressions, inputs
-from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
+from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, key_type, result_type
 from trendlake.cep_core.events.windows import Windows
 from trendlake.cep_core.expressions.advice import Advice
-from trendlake.cep_core.fingerprint import digest, fingerprint
+from trendlake.cep_core.fingerprint import ADDED, added, digest, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.plan import InPanes, ResultShape
 
@@ -47,6 +47,8 @@ class AlgebraPlan(InPanes):
     published: tuple[tuple[str, int], ...] = ()
     warnings: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = field(default=(), compare=False)
+    having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
+    """Conditions on a result row: see `cep_core.having`."""
 
     @cached_property
     def hash(self) -> str:
@@ -54,7 +56,8 @@ class AlgebraPlan(InPanes):
         columns = {name: kind for name, kind in self.schema.columns if name in self.columns}
         read = (name if name in columns else None for name in (self.schema.event_id, self.schema.event_type))
         what = (self.nodes, self.partition_by, self.within, self.begins, self.limit)
-        return fingerprint((*what, tuple(columns.items()), self.schema.event_time, *read), LANGUAGE_VERSION)
+        source = tuple(columns.items()), self.schema.event_time, *read
+        return fingerprint((*what, *source, *added(self.having)), LANGUAGE_VERSION)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -135,8 +138,3 @@ class AlgebraPlan(InPanes):
     def expressions(self) -> list[s.Expr]:
         """Every condition and value."""
         return [one for node in self.nodes for one in expressions(node)]
-
-
-def result_type(family: str) -> pa.DataType:
-    """The Arrow type of an attribute: a duration is a whole number of microseconds."""
-    return pa.int64() if family == "duration" else arrow_type(family)

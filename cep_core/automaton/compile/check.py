@@ -306,4 +306,5 @@ def compile_automaton(pattern: AutomatonPattern, schema: EventSchema) -> Automat
         schema,
         tuple(warnings),
         checker.advise(arcs),
+        pattern.output == "non_overlap",
     )

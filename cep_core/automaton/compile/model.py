@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from trendlake.cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from trendlake.cep_core.errors import BadValueError, NotSupportedError, TrendlakeError, did_you_mean
 from trendlake.cep_core.events.names import TakenNames
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier, Moment
 from trendlake.cep_core.yaml.source import Path_
@@ -95,6 +95,8 @@ class AutomatonPattern(FamilyPattern):
     """How a run goes from state to state."""
     partition_by: tuple[Identifier, ...] = ()
     """Columns that part the stream: a run sees the events of one partition."""
+    output: Literal["all", "non_overlap"] = "all"
+    """Every run that ends in a final state, or those that do not overlap: the one that ends first, then the next."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -103,7 +105,15 @@ class AutomatonPattern(FamilyPattern):
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name, states that no arc knows, arcs that contradict themselves."""
         of_arcs = (error for i, arc in enumerate(self.arcs) for error in self._arc(i, arc))
-        return [*super().mistakes(), *self._names(), *self._states(), *of_arcs]
+        return [*super().mistakes(), *self._names(), *self._states(), *of_arcs, *self._output()]
+
+    def _output(self) -> list[TrendlakeError]:
+        late = next((i for i, arc in enumerate(self.arcs) if arc.at), None)
+        if self.output == "all" or late is None:
+            return []
+        message = "output: non_overlap where a run ends with its time: which run ends first is known too late"
+        place = self.document.place(("arcs", late, "at"))
+        return [NotSupportedError(message, place=place, hint="leave out output, or this arc")]
 
     @property
     def declared(self) -> frozenset[str]:

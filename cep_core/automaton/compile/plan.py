@@ -10,9 +10,9 @@ from typing import ClassVar
 import pyarrow as pa
 
 from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
-from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.events.windows import AGES, Windows
 from trendlake.cep_core.expressions.advice import Advice
-from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.fingerprint import ADDED, added, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.plan import ResultShape
 
@@ -81,6 +81,10 @@ class AutomatonPlan:
     schema: EventSchema
     warnings: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = field(default=(), compare=False)
+    non_overlap: bool = field(default=False, metadata=ADDED)
+    """Of runs that overlap only the one that ends first, then begins first."""
+    having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
+    """Conditions on a result row: see `cep_core.having`."""
 
     @cached_property
     def hash(self) -> str:
@@ -108,12 +112,17 @@ class AutomatonPlan:
         )
         final = frozenset(self.states[q] for q in self.final) & {target for _, target, _ in named}
         what = (self.states[self.start], final, self.register, named, self.partition_by, self.within)
-        return fingerprint((*what, EventSchema(columns, *roles)), LANGUAGE_VERSION)
+        return fingerprint((*what, EventSchema(columns, *roles), *self._added), LANGUAGE_VERSION)
+
+    @property
+    def _added(self) -> tuple[object, ...]:
+        return (*added(("non_overlap",) if self.non_overlap else ()), *added(self.having))
 
     def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
-        """A window in whose time a lifetime begins or ends is by itself; those between two such have the same arcs."""
+        """A window in whose time a lifetime begins or ends is by itself; those between two such have the same arcs.
+        Where runs must not overlap, every window is of all arcs."""
         moments = {t for arc in self.arcs for t in (arc.valid_from, arc.valid_to) if t is not None}
-        if len(moments) > MOST_MOMENTS:
+        if len(moments) > MOST_MOMENTS or self.non_overlap:
             return ((windows, self.hash),)
         touched = {j for t in moments for j in self.windows.holding(t) if j in windows}
         borders = sorted({windows[0], windows[-1] + 1, *touched, *(j + 1 for j in touched)})
@@ -151,12 +160,14 @@ class AutomatonPlan:
 
     @property
     def windows(self) -> Windows:
-        """Window j owns the runs that begin in [j * within, (j + 1) * within): they end before (j + 2) * within."""
-        return Windows(2 * self.within, self.within, 0)
+        """Window j owns the runs that begin in [j * within, (j + 1) * within): they end before (j + 2) * within. Where
+        they must not overlap, they depend on everything before."""
+        reach = AGES if self.non_overlap else 0
+        return Windows(reach + 2 * self.within, self.within, -reach)
 
     def owned(self, windows: range) -> tuple[str, int, int]:
         """A run that begins at t has `lifetime_end` t + within."""
-        low = self.windows.start(windows[0]) + self.within
+        low = self.windows.end(windows[0]) - self.within
         return "lifetime_end", low, self.windows.end(windows[-1])
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,9 @@ def run_automaton(
     if windows is not None:
         if len(windows) == 0:
             return plan.result_schema.empty_table()
-        starts = (plan.windows.start(windows[0]), plan.windows.end(windows[-1]) - plan.within)
+        end = plan.windows.end(windows[-1])
+        owned = plan.windows.end(windows[0]) - 2 * plan.within, end - plan.within
+        starts = (ALWAYS[0], end) if plan.non_overlap else owned
         reached = plan.windows.end(windows[-1]) if watermark is None else watermark
     columns = columns_of(events)
     if columns.length == 0:
@@ -45,7 +47,30 @@ def run_automaton(
     stream = Stream(plan, columns)
     if windows is None:
         reached = max(reached, int(stream.time.max()))
-    return _table(run_stream(stream, starts, reached))
+    ran = run_stream(stream, starts, reached)
+    if plan.non_overlap:
+        ran = replace(ran, rows=_apart(ran))
+        if windows is not None:
+            begun = stream.time[ran.rows[:, FIRST]]
+            ran = replace(ran, rows=ran.rows[(begun >= owned[0]) & (begun < owned[1])])
+    return _table(ran)
+
+
+def _apart(ran: Ran) -> Int64s:
+    """The rows of the runs that do not overlap: of a partition the one that ends first, of several the one that begins
+    first, then the same of those that begin after it. Rows of one first and last event stay together."""
+    rows, partition = ran.rows, ran.stream.partition
+    order = np.lexsort([rows[:, FIRST], rows[:, LAST], partition[rows[:, FIRST]]])
+    chosen = np.zeros(len(rows), bool)
+    pair, before, end = (-1, -1), -1, -1
+    columns = partition[rows[order, FIRST]].tolist(), rows[order, FIRST].tolist(), rows[order, LAST].tolist()
+    for at, part, first, last in zip(order.tolist(), *columns, strict=True):
+        if part != before:
+            before, end = part, -1
+        if first > end:
+            pair, end = (first, last), last
+        chosen[at] = (first, last) == pair
+    return rows[chosen]
 
 
 @dataclass(frozen=True)

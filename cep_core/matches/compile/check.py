@@ -5,11 +5,15 @@ All mistakes are collected, each with its place, and raised together.
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 from trendlake.cep_core.errors import (
     BadConditionError,
     BadPatternError,
     NotSupportedError,
     PatternErrors,
+    PatternWarning,
     UnknownAttributeError,
     did_you_mean,
 )
@@ -18,7 +22,7 @@ from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.matches.compile.check_pattern import PATTERN
 from trendlake.cep_core.matches.compile.check_return import MeasureChecker
 from trendlake.cep_core.matches.compile.model import MatchesPattern
-from trendlake.cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence
+from trendlake.cep_core.matches.compile.plan import MatchesPlan, is_fence
 
 
 def compile_matches(pattern: MatchesPattern, schema: EventSchema) -> MatchesPlan:
@@ -45,7 +49,7 @@ class _Checker(MeasureChecker):
         plan = MatchesPlan(
             parts=tuple(self.parts),
             negations=tuple(
-                Negation(n.variable, n.type_name, n.after, tuple(self.of_nots[n.variable])) for n in self.negations
+                replace(negation, conditions=tuple(self.of_nots[negation.variable])) for negation in self.negations
             ),
             conditions=tuple(self.conditions),
             partition=tuple(dict.fromkeys(self.partition)),
@@ -57,12 +61,15 @@ class _Checker(MeasureChecker):
             limit=self.query.limit_per_partition,
             never=self.never,
             schema=self.schema,
+            warnings=tuple(self.warnings),
             advice=tuple(self.adviser.advice),
         )
         if plan.output == "compressed":
             self._compressed(plan)
         if self.errors:
             raise PatternErrors(self.errors)
+        for warning in self.warnings:
+            warnings.warn(warning, PatternWarning, stacklevel=2)
         return plan
 
     def _names(self) -> None:

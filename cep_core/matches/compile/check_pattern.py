@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trendlake.cep_core.errors import BadPatternError
+from trendlake.cep_core.errors import BadPatternError, NotSupportedError
 from trendlake.cep_core.events.names import TakenNames
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.language import parse
@@ -35,15 +35,28 @@ class PatternChecker(Checking):
                     self._add(part, kleene=False)
                 case s.Repeat(body=s.Atom() as atom, low=1, high=None):
                     self._add(atom, kleene=True)
-                case s.Not(body=s.Atom() as atom) if isinstance(node, s.Seq):
+                case s.Not(body=s.Atom() as atom, within=within) if isinstance(node, s.Seq):
                     if self._known(atom):
-                        self.negations.append(Negation(atom.variable, atom.type_name, len(self.parts)))
+                        negation = Negation(atom.variable, atom.type_name, len(self.parts), within=within)
+                        self.negations.append(negation)
                         self.of_nots[atom.variable] = []
+                        self._limits(negation, part)
                 case _:
                     self._no_part(part)
         if not self.parts and not self.errors:
             self.report(BadPatternError("a SEQ has a part that is not a NOT"), PATTERN, node.span)
         return bool(self.types)
+
+    def _limits(self, negation: Negation, node: s.Not) -> None:
+        """Reports a limit of a NOT that counts from no event, and a last NOT without one next to one that has it."""
+        if negation.within is not None and not negation.after:
+            hint = f"without a limit it looks as far back as within; bound it by a condition on {negation.variable}"
+            message = "the limit of a NOT counts from the event before it, and there is none"
+            self.report(BadPatternError(message, hint=hint), PATTERN, node.span)
+        beside = self.negations[-2] if len(self.negations) > 1 else negation
+        if beside.after == negation.after and (beside.within is None) != (negation.within is None):
+            message = f"NOT {beside.variable} and NOT {negation.variable} stand together: one has a limit, one has none"
+            self.report(NotSupportedError(message, hint="give both a limit"), PATTERN, node.span)
 
     def _no_part(self, part: s.PatternNode) -> None:
         message = "a pattern of kind matches is one SEQ (or one part) of types, Kleene parts T v+ and NOT T v"

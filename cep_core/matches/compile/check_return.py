@@ -31,9 +31,8 @@ class MeasureChecker(ConditionChecker):
         except ExpressionError as error:
             self.report(error.cause, path, (error.offset, error.offset + error.width))
             return None
-        if family in ("other", "duration", "null"):
-            hint = "compare durations in where instead" if family == "duration" else None
-            self.report(TypeMismatchError(f"a measure cannot be of type {family}", hint=hint), path, expression.span)
+        if family in ("other", "null"):
+            self.report(TypeMismatchError(f"a measure cannot be of type {family}"), path, expression.span)
             return None
         self.advise(expression, path)
         return Measure(name, expression, family)

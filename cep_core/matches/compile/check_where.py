@@ -6,6 +6,7 @@ from trendlake.cep_core.errors import BadConditionError, TypeMismatchError
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.expressions.types import ExpressionError
 from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.language.unparse import duration
 from trendlake.cep_core.matches.compile.check_pattern import PatternChecker
 from trendlake.cep_core.matches.compile.model import MatchesPattern
 from trendlake.cep_core.matches.compile.plan import Condition, When, aggregated, iterates
@@ -22,6 +23,7 @@ class ConditionChecker(PatternChecker):
         self.partition: list[str] = []
         self.scoped: list[tuple[str, frozenset[str]]] = []
         self.never = False
+        self.warnings: list[str] = []
 
     def resolve(self, attribute: s.Attribute) -> str:
         if attribute.next:
@@ -70,9 +72,23 @@ class ConditionChecker(PatternChecker):
                 message = f"a condition speaks of one NOT at most, not of {' and '.join(sorted(nots))}"
                 self.report(BadConditionError(message), path, part.span)
             elif nots:
+                self._looks_beyond(part, next(iter(nots)), path)
                 self.of_nots[nots.pop()].append(part)
             else:
                 self.conditions.append(self._moment(part, reads))
+
+    def _looks_beyond(self, part: s.Expr, variable: str, path: Path_) -> None:
+        """Warns of a bound on the time of a first or last NOT that is further away than such a NOT looks."""
+        negation = next(one for one in self.negations if one.variable == variable)
+        bound = _bound(part, variable, self.schema.event_time)
+        inside = 0 < negation.after < len(self.parts)
+        if bound is None or inside or negation.within is not None or bound <= self.query.within:
+            return
+        limited = f"NOT {negation.type_name} {variable} within {duration(bound)}"
+        hint = f"write {limited}" if negation.after else "make within longer"
+        message = f"NOT {variable} looks no further than within, {duration(self.query.within)}"
+        error = BadConditionError(message, hint=hint, place=self.place_of(path, part.span))
+        self.warnings.append(str(error))
 
     def _mixed(self, part: s.Expr, reads: list[s.Attribute], path: Path_) -> bool:
         """Reports `a.x` together with `a[i].x`: one speaks of every event, the other of every one but the first."""
@@ -116,3 +132,27 @@ class ConditionChecker(PatternChecker):
                 self.partition.append(name)
             else:
                 self.scoped.append((name, frozenset(str(variable) for variable in scope)))
+
+
+def _bound(part: s.Expr, variable: str, time: str) -> int | None:
+    """The duration of `v.time < w.time + duration`, of `v.time - w.time < duration`, and of the same for an earlier v;
+    None for other conditions."""
+    match part:
+        case s.Binary(op=">" | ">=" as op, left=left, right=right):
+            return _bound(s.Binary("<" if op == ">" else "<=", right, left), variable, time)
+        case (
+            s.Binary(
+                op="<" | "<=",
+                left=s.Attribute(name=a) as early,
+                right=s.Binary(
+                    op="+", left=s.Attribute(name=b) as late, right=s.Literal(kind="duration", value=int(bound))
+                ),
+            )
+            | s.Binary(
+                op="<" | "<=",
+                left=s.Binary(op="-", left=s.Attribute(name=a) as early, right=s.Attribute(name=b) as late),
+                right=s.Literal(kind="duration", value=int(bound)),
+            )
+        ) if a == b == time and variable in (early.variable, late.variable):
+            return bound
+    return None

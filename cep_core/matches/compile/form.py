@@ -17,8 +17,8 @@ MEMBER = "\0member"
 
 def bindings(plan: MatchesPlan) -> tuple[Binding, ...] | None:
     """How a plan may bind an event: as the first of each part, as a later one of each Kleene part, and as one of each
-    NOT. None under a contiguous selection, where a run may not ignore any event."""
-    if plan.contiguous:
+    NOT. None where every event matters: under a contiguous selection, and where a variable is of any type."""
+    if plan.contiguous or plan.of_any:
         return None
     if plan.never:
         return ()
@@ -50,8 +50,8 @@ class Form:
 
 
 def form_of(plan: MatchesPlan, left: tuple[tuple[s.Expr, ...], ...]) -> Form | None:
-    """None where a plan is not to be run as one with others: where its rows are graphs."""
-    if plan.output == "compressed":
+    """None where a plan is not to be run as one with others: where its rows are graphs, or wait for time to come."""
+    if plan.output == "compressed" or plan.limit_of_last is not None:
         return None
     asked = tuple(
         condition

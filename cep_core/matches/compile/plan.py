@@ -10,20 +10,20 @@ import pyarrow as pa
 
 from trendlake.cep_core.errors import TypeMismatchError
 from trendlake.cep_core.events.array_types import Int64s
-from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
+from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, key_type, result_type
 from trendlake.cep_core.events.windows import AGES, Windows
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
-from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.fingerprint import ADDED, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.model import Output
 from trendlake.cep_core.patterns.model import Selection
-from trendlake.cep_core.plan import InPanes, ResultShape
+from trendlake.cep_core.plan import ANY, InPanes, ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
 
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0012-versions-of-results.md)."""
 
@@ -47,12 +47,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Negation:
-    """`NOT type variable` after the first `after` parts; `conditions` are those that speak of its events."""
+    """`NOT type variable` after the first `after` parts; `conditions` are those that speak of its events; `within`: it
+    looks so many microseconds from the event before it, None: as far as the match, or its window, reaches."""
 
     variable: str
     type_name: str
     after: int
     conditions: tuple[s.Expr, ...] = ()
+    within: int | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class MatchesPlan(InPanes):
     schema: EventSchema
     warnings: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = field(default=(), compare=False)
+    having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
+    """Conditions on a result row: see `cep_core.having`."""
 
     @cached_property
     def hash(self) -> str:
@@ -116,9 +120,14 @@ class MatchesPlan(InPanes):
         return self.select in ("contiguous", "partition_contiguous")
 
     @property
+    def of_any(self) -> bool:
+        """Whether a variable binds events of every type."""
+        return any(part.type_name == ANY for part in self.bound)
+
+    @property
     def event_types(self) -> tuple[str, ...] | None:
         """Types that matter; None: every event does."""
-        if self.contiguous:
+        if self.contiguous or self.of_any:
             return None
         return tuple(dict.fromkeys(part.type_name for part in self.bound))
 
@@ -156,17 +165,27 @@ class MatchesPlan(InPanes):
 
     @property
     def trails(self) -> bool:
-        """Whether a NOT stands last: a match is decided `within` after its first event, not by its last."""
+        """Whether a NOT stands last: a match is decided later than by its last event."""
         return any(negation.after == len(self.parts) for negation in self.negations)
+
+    @property
+    def limit_of_last(self) -> int | None:
+        """So many microseconds after its last event a match is decided; None: at its last event, or, where a NOT
+        `trails`, `within` after its first."""
+        limits = [one.within for one in self.negations if one.after == len(self.parts) and one.within is not None]
+        return max(limits, default=None)
 
     @property
     def windows(self) -> Windows:
         """Window j ends with pane j, [j*pane, (j+1)*pane), and holds all that a match decided in that pane needs: the
         events up to `within` before (twice that where a NOT looks back from a match that another decides late;
         everything, where matches must not overlap). A match is decided by its last event, or, where a NOT trails, when
-        `within` has passed since its first; a compressed row with such a NOT, when it has passed since the last."""
+        `within` has passed since its first; a compressed row with such a NOT, when it has passed since the last. A NOT
+        with a limit of its own decides when that has passed since the last."""
         looks_back = self.trails and (self.leads or self.output == "compressed")
         reach = 2 * self.within if looks_back else self.within
+        if self.limit_of_last is not None:
+            reach = self.within + self.limit_of_last
         if self.output == "non_overlap":
             reach = AGES
         return Windows(reach + self.pane, self.pane, -reach)
@@ -174,6 +193,8 @@ class MatchesPlan(InPanes):
     def decided(self, start: Moments, end: Moments) -> Moments:
         """The moment (microseconds) whose pane a match belongs to; `start` and `end`: times of its first and last
         event. Of a compressed row, that of its last match."""
+        if self.limit_of_last is not None:
+            return end + self.limit_of_last - 1
         if not self.trails:
             return end
         return (end if self.output == "compressed" else start) + self.within - 1
@@ -181,6 +202,8 @@ class MatchesPlan(InPanes):
     def owned(self, windows: range) -> tuple[str, int, int]:
         """Matches of `windows` (not empty) are those decided in their panes."""
         column, low, high = super().owned(windows)
+        if (limit := self.limit_of_last) is not None:
+            return column, low - limit + 1, high - limit + 1
         if self.trails:
             column = "end" if self.output == "compressed" else "start"
             return column, low - self.within + 1, high - self.within + 1
@@ -199,7 +222,8 @@ class MatchesPlan(InPanes):
             return ResultShape("results_compressed", graphs, begins=("start", 0))
         events = tuple(part.variable for part in self.parts)
         columns = {"events": events, "measure": tuple(m.name for m in self.measures)}
-        return ResultShape("results_matches", columns, begins=("start", 0))
+        durations = tuple(m.name for m in self.measures if m.family == "duration")
+        return ResultShape("results_matches", columns, durations=durations, begins=("start", 0))
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -210,7 +234,7 @@ class MatchesPlan(InPanes):
             return schema_of_graphs(ids)
         fields = [pa.field("match_id", pa.string()), pa.field("start", TIME_TYPE), pa.field("end", TIME_TYPE)]
         fields += [pa.field(part.variable, pa.list_(ids)) for part in self.parts]
-        fields += [pa.field(measure.name, arrow_type(measure.family)) for measure in self.measures]
+        fields += [pa.field(measure.name, result_type(measure.family)) for measure in self.measures]
         return pa.schema(fields)
 
 
@@ -234,7 +258,9 @@ def aggregated(read: s.Attribute, family: str, function: str | None = None) -> s
 
 
 def is_fence(plan: MatchesPlan, negation: Negation) -> bool:
-    """Whether it rules out by place alone."""
+    """Whether it rules out by place alone, or, last, by its time alone."""
+    if negation.within is not None and negation.after < len(plan.parts):
+        return False
     bound = {part.variable for part in plan.parts}
     reads = (read.variable for one in negation.conditions for read in s.attributes(one))
     scoped = any(negation.variable in scope and scope & bound for _, scope in plan.scoped)

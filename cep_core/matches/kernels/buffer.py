@@ -42,11 +42,13 @@ class Strands(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Of events: `time`, and what NOTs say, see `cep_core.matches.run.negation_inline`; these are empty where there are
-    none."""
+    """Of events: `time`, `low` (see `cep_core.matches.run.events`), and what NOTs say, see
+    `cep_core.matches.run.negation_inline`; these are empty where there are none."""
 
     time: Int64s
+    low: Int64s
     after: Int64s
+    spared: Int64s
     lead: Int64s
     latest: Int64s
 
@@ -111,7 +113,7 @@ def read(graph: Graph, laid: Strands, ends: Int64s, horizons: Int64s, bounds: Bo
     no more."""
     event, part, left, right, newest = borrowed(graph)
     head, at, line, sums = borrowed(laid)
-    time, after, lead, latest = borrowed(bounds)
+    time, low_of, after, spared, lead, latest = borrowed(bounds)
     state, stack, path = borrowed(place)
     events, lengths, names = borrowed(runs)
     ends, horizons = borrowed(ends), borrowed(horizons)
@@ -143,8 +145,10 @@ def read(graph: Graph, laid: Strands, ends: Int64s, horizons: Int64s, bounds: Bo
             if depth > 0:
                 total, one, two = path[depth - 1, TOTAL], path[depth - 1, NAME], path[depth - 1, NAME + 1]
                 later = path[depth - 1, HEAD]
-                if after.shape[0] > 0 and part[later] != k and event[link] < after[k + 1, event[later]]:
-                    break
+                if after.shape[0] > 0 and part[later] != k:
+                    e, next_e = event[link], event[later]
+                    if low_of[e] <= after[k + 1, next_e] and e != spared[k + 1, next_e]:
+                        break
             low, high = at[first], at[link] + 1
             path[depth, HEAD], path[depth, LOW], path[depth, HIGH] = first, low, high
             path[depth, TOTAL] = total + high - low

@@ -1,8 +1,10 @@
 """The automaton of kind matches, compiled: merged runs with registers, stepped from event to event.
 
 A **group** is all runs of one state (the part they are in) with equal registers (`registers`, `groups`); it holds a
-link of the buffer, behind which its runs are, and the newest of their starts. Groups of age 0 are under way; those of
-age 1 have just bound the event: they become nodes of the buffer, and join a group under way where one is equal.
+link of the buffer, behind which its runs are, and the newest of their starts. Groups of age WAITING are under way;
+those of age MOVED have just bound the event: they become nodes of the buffer, and join a group under way where one is
+equal. Events of one step do not follow each other: what one of them has bound is of age TIED until the step has passed,
+and what it has ended is of age LEAVING.
 """
 
 from __future__ import annotations
@@ -37,20 +39,22 @@ DONE, FULL, MORE_GROUPS, OVERFLOWED = range(4)
 """Why `advance` returns: at the end; for room in `columns` or `ends`, or because an event has ended matches; for more
 groups; or for good, as a whole number overflows."""
 
-AT, FREE, FREES, GROUPS, ALIVE, LINKS, ENDINGS = range(7)
-"""The state of `advance`: the next event, free groups and how many, groups in use or free, groups under way; and what
-it has written: links, ends."""
+AT, FREE, FREES, GROUPS, ALIVE, LINKS, ENDINGS, IN_STEP = range(8)
+"""The state of `advance`: the next event, free groups and how many, groups in use or free, groups under way; what it
+has written: links, ends; and whether an event of the step that has not passed was read."""
 
-WAITING, MOVED = range(2)
-"""Lists of a state's groups: those under way, those that have just bound the event."""
+WAITING, MOVED, TIED, LEAVING = range(4)
+"""Ages of groups. There is a list of a state's groups for each but LEAVING: these stay in the list WAITING."""
 
 
 class Events(NamedTuple):
     """`order`: events that some part may bind, partition after partition; `broken`, of each of them: no run goes on
-    from before it. By event: `time` in microseconds, and bits by part, `begins` and `takes`. `kleene`, by part."""
+    from before it, `step`: it begins a step. By event: `time` in microseconds, and bits by part, `begins` and `takes`.
+    `kleene`, by part."""
 
     order: Int64s
     broken: Bools
+    step: Bools
     time: Int64s
     begins: Int64s
     takes: Int64s
@@ -59,8 +63,8 @@ class Events(NamedTuple):
 
 class Groups(NamedTuple):
     """`memory`: see AT .. ENDINGS. `meta` (groups, 7), `registers` (groups, width) and `buckets`: see `run_groups`;
-    `lists` (2, parts): WAITING and MOVED. `goal` (3, width): a register that is being made, the one that a run begins
-    with, and one that is thrown away."""
+    `lists` (3, parts): WAITING, MOVED and TIED. `goal` (3, width): a register that is being made, the one that a run
+    begins with, and one that is thrown away."""
 
     memory: Int64s
     meta: Int64s
@@ -80,8 +84,8 @@ class Links(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """`within` in microseconds; the selection (ANY ..); `merging`: equal groups are one; `each`: stop after an event
-    that ends matches; `base`: the number of the first new link."""
+    """`within` in microseconds; the selection (ANY ..); `merging`: equal groups are one; `each`: stop after a step that
+    ends matches; `base`: the number of the first new link."""
 
     within: int
     mode: int
@@ -106,10 +110,11 @@ def _release(groups: Groups, g: int, merging: bool) -> None:
 def _clear(groups: Groups, k: int, merging: bool) -> None:
     """No group of state k is under way."""
     groups = borrowed(groups)
-    while groups.lists[WAITING, k] >= 0:
-        g = groups.lists[WAITING, k]
-        groups.lists[WAITING, k] = groups.meta[g, NEXT]
-        _release(groups, g, merging)
+    for age in (WAITING, TIED):
+        while groups.lists[age, k] >= 0:
+            g = groups.lists[age, k]
+            groups.lists[age, k] = groups.meta[g, NEXT]
+            _release(groups, g, merging)
 
 
 @compiled.inlined
@@ -165,9 +170,11 @@ def _move(
     takes: bool,
     begins: bool,
     horizon: int,
+    alone: bool,
 ) -> bool:
     """Show the event to the groups under way in state k: those that bind it get a copy among MOVED, of state k where
-    it takes the event, of k + 1 where it begins the next part. False where a whole number overflows."""
+    it takes the event, of k + 1 where it begins the next part. Those that it ends stay until the step has passed, if
+    the event is not `alone` in it. False where a whole number overflows."""
     meta, lists, before = groups.meta, groups.lists, -1
     g = lists[WAITING, k]
     while g >= 0:
@@ -190,6 +197,9 @@ def _move(
             gone = rules.mode == CONTIGUOUS or (
                 rules.mode == NEXT_MATCH and (taken if events.kleene[k] else begun) != NO
             )
+            if gone and not alone:
+                meta[g, AGE] = LEAVING
+                gone = False
         if gone:
             if before < 0:
                 lists[WAITING, k] = following
@@ -220,10 +230,18 @@ def _end(programs: Programs, groups: Groups, links: Links, k: int, node: int, ho
 
 @compiled.inlined
 def _settle(
-    programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, e: int, k: int, horizon: int
+    programs: Programs,
+    events: Events,
+    groups: Groups,
+    links: Links,
+    rules: Rules,
+    e: int,
+    k: int,
+    horizon: int,
+    age: int,
 ) -> bool:
-    """The groups that have bound event e as part k become nodes; they go on waiting, and end in the last part. False
-    where a whole number overflows."""
+    """The groups that have bound event e as part k become nodes; they go on, with this age, and end in the last part.
+    False where a whole number overflows."""
     meta, lists, last = groups.meta, groups.lists, events.kleene.shape[0] - 1
     stays = k < last or events.kleene[k]
     while lists[MOVED, k] >= 0:
@@ -235,7 +253,7 @@ def _settle(
             groups.goal[0, x] = groups.registers[g, x]
         _release(groups, g, rules.merging)
         if stays:
-            _add(groups, links, rules, k, WAITING, node, newest)
+            _add(groups, links, rules, k, age, node, newest)
         if k == last and not _end(programs, groups, links, k, node, horizon):
             return False
     return True
@@ -243,16 +261,45 @@ def _settle(
 
 @compiled.inlined
 def _begin(
-    programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, e: int, horizon: int
+    programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, e: int, horizon: int, age: int
 ) -> bool:
-    """A run begins with event e. False where a whole number overflows."""
+    """A run begins with event e; its group has this age. False where a whole number overflows."""
     last = events.kleene.shape[0] - 1
     if fires(programs, BEGIN, groups.goal, 1, groups.goal, 0) == OVERFLOW:
         return False
     node = _link(links, groups.memory, rules.base, e, 0, -1, -1, events.time[e])
     if last > 0 or events.kleene[0]:
-        _add(groups, links, rules, 0, WAITING, node, events.time[e])
+        _add(groups, links, rules, 0, age, node, events.time[e])
     return last > 0 or _end(programs, groups, links, 0, node, horizon)
+
+
+@compiled.part
+def _pass_step(groups: Groups, links: Links, rules: Rules) -> None:
+    """The groups that the events of a step have ended are gone, and those that have bound one are under way."""
+    groups, links = borrowed(groups), borrowed(links)
+    meta, lists = groups.meta, groups.lists
+    for k in range(lists.shape[1]):
+        g, before = lists[WAITING, k], -1
+        while g >= 0:
+            following = meta[g, NEXT]
+            if meta[g, AGE] != LEAVING:
+                before = g
+            else:
+                if before < 0:
+                    lists[WAITING, k] = following
+                else:
+                    meta[before, NEXT] = following
+                _release(groups, g, rules.merging)
+            g = following
+        while lists[TIED, k] >= 0:
+            g = lists[TIED, k]
+            lists[TIED, k] = meta[g, NEXT]
+            node, newest = meta[g, LINK], meta[g, NEWEST]
+            for x in range(groups.goal.shape[1]):
+                groups.goal[0, x] = groups.registers[g, x]
+            _release(groups, g, rules.merging)
+            _add(groups, links, rules, k, WAITING, node, newest)
+    groups.memory[IN_STEP] = 0
 
 
 @compiled.entry
@@ -263,19 +310,26 @@ def advance(programs: Programs, leaves: Leaves, events: Events, groups: Groups, 
     memory, lists, parts = groups.memory, groups.lists, events.kleene.shape[0]
     memory[LINKS] = memory[ENDINGS] = 0
     while memory[AT] < events.order.shape[0]:
-        if rules.each and memory[ENDINGS] > 0:
+        at = memory[AT]
+        if rules.each and memory[ENDINGS] > 0 and events.step[at]:
             return FULL
-        # every group may move twice and one may begin: each a node, joined twice
+        # every group may be joined, and move twice, and one may begin: each a node, joined twice
         most = 2 * memory[ALIVE] + 2
         if memory[GROUPS] - memory[FREES] + most > groups.meta.shape[0]:
             return MORE_GROUPS
-        if memory[LINKS] + 3 * most > links.columns.shape[1] or memory[ENDINGS] + most > links.ends.shape[0]:
+        if memory[LINKS] + 4 * most > links.columns.shape[1] or memory[ENDINGS] + most > links.ends.shape[0]:
             return FULL
-        e = events.order[memory[AT]]
+        e = events.order[at]
         horizon = events.time[e] - rules.within
-        if events.broken[memory[AT]]:
+        if events.broken[at]:
             for k in range(parts):
                 _clear(groups, k, rules.merging)
+        if events.step[at] and memory[IN_STEP] > 0:
+            _pass_step(groups, links, rules)
+        alone = events.step[at] and (at + 1 == events.order.shape[0] or events.step[at + 1])
+        age = WAITING
+        if not alone:
+            memory[IN_STEP], age = 1, TIED
         loaded = False
         for k in range(parts):
             if lists[WAITING, k] < 0:
@@ -289,15 +343,15 @@ def advance(programs: Programs, leaves: Leaves, events: Events, groups: Groups, 
             if not loaded:
                 loaded = True
                 load(leaves, programs, e)
-            if not _move(programs, events, groups, links, rules, k, takes, begins, horizon):
+            if not _move(programs, events, groups, links, rules, k, takes, begins, horizon, alone):
                 return OVERFLOWED
         for k in range(parts):
-            if not _settle(programs, events, groups, links, rules, e, k, horizon):
+            if not _settle(programs, events, groups, links, rules, e, k, horizon, age):
                 return OVERFLOWED
         if events.begins[e] & 1 == 1:
             if not loaded:
                 load(leaves, programs, e)
-            if not _begin(programs, events, groups, links, rules, e, horizon):
+            if not _begin(programs, events, groups, links, rules, e, horizon, age):
                 return OVERFLOWED
         memory[AT] += 1
     return DONE

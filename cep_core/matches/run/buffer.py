@@ -90,6 +90,14 @@ class Chunk:
             yield [events[low:high] for low, high in pairwise(bounds)]
 
 
+def by_event(buffer: Buffer, nodes: Iterable[int]) -> dict[int, list[int]]:
+    """The nodes of each event, in its order."""
+    events: dict[int, list[int]] = {}
+    for node in nodes:
+        events.setdefault(buffer.event[node], []).append(node)
+    return dict(sorted(events.items()))
+
+
 def chunk_of(matches: Sequence[Match], parts: int, digests: UInt64s) -> Chunk:
     """Matches that were found one by one."""
     lengths = np.array([[len(part) for part in match] for match in matches], np.int64).reshape(-1, parts)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from trendlake.cep_core.matches.compile.plan import MatchesPlan, schema_of_graphs
 from trendlake.cep_core.matches.run import matcher
-from trendlake.cep_core.matches.run.buffer import Buffer
+from trendlake.cep_core.matches.run.buffer import Buffer, by_event
 from trendlake.cep_core.matches.run.events import Stream
 from trendlake.cep_core.matches.run.matcher import Automaton
 from trendlake.cep_core.matches.run.negation_inline import Fences
@@ -28,18 +28,20 @@ Graph = list[tuple[int, int, list[int]]]
 """Nodes (event, part) in total order, each with the numbers of those before it."""
 
 
-def graphs(plan: MatchesPlan, stream: Stream, windows: range | None) -> pa.Table:
-    """A row for each event that ends matches (of `windows`; None: all), in total order."""
+def graphs(plan: MatchesPlan, stream: Stream, windows: range | None, watermark: int | None = None) -> pa.Table:
+    """A row for each event that ends matches (of `windows`; None: all), in total order; see `run_matches`."""
     ids = stream.raw(plan.schema.event_id)
     time: list[int] = stream.time.tolist()
     machine, fences = Automaton(plan, stream), Fences(plan, stream)
     rows: list[tuple[int, dict[str, Any]]] = []
     for ends, horizon in machine.endings():
-        event = machine.buffer.event[ends[0]]
-        if windows is None or plan.decided(time[event], time[event]) // plan.pane in windows:
-            graph = _graph(machine.buffer, fences, ends, horizon)
-            if graph:
-                rows.append((event, _row(plan, graph, ids, time)))
+        for event, nodes in by_event(machine.buffer, ends).items():
+            if watermark is not None and time[event] + (plan.limit_of_last or 0) > watermark:
+                continue
+            if windows is None or plan.decided(time[event], time[event]) // plan.pane in windows:
+                graph = _graph(machine.buffer, fences, nodes, horizon)
+                if graph:
+                    rows.append((event, _row(plan, graph, ids, time)))
         if len(machine.buffer) > matcher.MANY_LINKS:
             machine.compact(horizon)
     rows.sort(key=lambda row: row[0])

@@ -17,14 +17,22 @@ from trendlake.cep_core.expressions.functions import Value
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
 from trendlake.cep_core.matches.compile.registers import is_local, moments
+from trendlake.cep_core.plan import ANY
 
 
 class Stream:
     """All events in total order: time, then `sequence`, then id. `time` (int64, microseconds) and `begins`, `takes`,
     `negated` (bit k: may begin part k, be one more event of part k, be an event of NOT k) are arrays of its length.
 
+    `low`, `high` (int64, of its length): an event is later than another if its `low` is above the other's `high`: the
+    first and the last place that it may have. Under the contiguous selections each event has one place. Else events of
+    one time and `sequence` share theirs, and one without a `sequence` may have each place of its time: an id is no
+    order.
+
     `events`: those that some part may bind, partition after partition, each in order. `broken[i]`: no run goes on to
-    event i of them: it is the first of its partition, or an event that a run may not ignore comes before it."""
+    event i of them: it is the first of its partition, or an event that a run may not ignore comes before it. `step[i]`:
+    its `low` is not that of the one before it, or it is of another partition. `uneven`: an event of a step may still
+    not be later than those of the step before."""
 
     def __init__(self, plan: MatchesPlan, events: pa.Table | Columns, may: UInt64s | None = None) -> None:
         """`may`: of each event the bindings that may take it (`bindings`, a bit each), where that is known; then an
@@ -39,11 +47,13 @@ class Stream:
         self._lists: dict[str, list[Value]] = {}
         self.time: Int64s = self.array(schema.event_time).to_numpy(zero_copy_only=False)
         self.codes: Int64s = self.columns.codes(plan.partition).astype(np.int64)
+        self.low, self.high = self._places()
         if may is None:
             self._masks()
         else:
             self._known_masks(may[order])
         self.events, self.broken = self._partitions()
+        self.step, self.uneven = self._steps()
 
     def array(self, name: str) -> pa.Array:
         """The normalised column (see `cep_core.events.normalise`)."""
@@ -61,6 +71,26 @@ class Stream:
         values: list[Any] = self.columns.raw(name).to_pylist()
         return values
 
+    # --- what is later
+    def _places(self) -> tuple[Int64s, Int64s]:
+        places = np.arange(self.length)
+        if self.plan.contiguous:
+            return places, places
+        other_time = np.diff(self.time, prepend=-1) != 0
+        name = self.plan.schema.sequence
+        if name is None:
+            return _ends(other_time)
+        low, high = _ends(other_time | (np.diff(self.columns.codes((name,)), prepend=-1) != 0))
+        anywhere = self.array(name).is_null().to_numpy(zero_copy_only=False)
+        first, last = _ends(other_time)
+        return np.where(anywhere, first, low), np.where(anywhere, last, high)
+
+    def _steps(self) -> tuple[Bools, bool]:
+        codes, low, high = (values[self.events] for values in (self.codes, self.low, self.high))
+        step = (np.diff(codes, prepend=-1) != 0) | (np.diff(low, prepend=-1) != 0)
+        beside = step[1:] & (codes[1:] == codes[:-1]) & (low[1:] <= high[:-1])
+        return step, bool(beside.any())
+
     # --- what an event may be
     def _masks(self) -> None:
         plan = self.plan
@@ -72,6 +102,7 @@ class Stream:
         encoded = self.array(plan.schema.event_type).dictionary_encode()
         indices = encoded.indices.to_numpy(zero_copy_only=False)
         of_type = {str(name): indices == code for code, name in enumerate(encoded.dictionary.to_pylist())}
+        of_type[ANY] = np.ones(self.length, bool)
         nothing = np.zeros(self.length, bool)
         begins = [of_type.get(part.type_name, nothing) for part in plan.parts]
         takes = [begins[k] if part.kleene else nothing for k, part in enumerate(plan.parts)]
@@ -118,6 +149,14 @@ class Stream:
         if self.plan.contiguous:
             broken |= np.diff(position[rows], prepend=-1) != 1
         return rows, broken
+
+
+def _ends(begins: Bools) -> tuple[Int64s, Int64s]:
+    """Of each row the first and the last of its stretch, where the rows that begin one are marked; the first does."""
+    begins[:1] = True
+    starts = np.flatnonzero(begins)
+    sizes = np.diff(starts, append=len(begins))
+    return np.repeat(starts, sizes), np.repeat(starts + sizes - 1, sizes)
 
 
 def _order(plan: MatchesPlan, columns: Columns, *, unique: bool) -> Int64s:

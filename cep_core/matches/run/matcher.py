@@ -53,13 +53,13 @@ class Automaton:
         self.meta = np.zeros((0, 7), np.int64)
         self.registers = np.zeros((0, 0), np.int64)
         self.buckets = np.zeros(0, np.int64)
-        self.fast = compiled and self._assemble()
+        self.fast = compiled and not stream.uneven and self._assemble()
         self.begun = 0
         """No run was under way just before this position of the stream's order."""
 
     def endings(self) -> Iterator[tuple[list[int], int]]:
-        """(nodes, horizon) for each event that ends matches: the runs behind the nodes that started after `horizon`
-        (microseconds). `forget` between two of them drops all runs."""
+        """(nodes, horizon) for each step of the stream whose events end matches: the runs behind the nodes that started
+        after `horizon` (microseconds). `forget` between two of them drops all runs."""
         for nodes, horizons, horizon in self._steps(each=True):
             if nodes:
                 yield nodes, horizons[0]
@@ -74,7 +74,7 @@ class Automaton:
     def forget(self) -> None:
         """No run is under way."""
         if self.slow is not None:
-            self.slow.forget()
+            self.slow.end()
         else:
             self._empty()
             self.begun = int(self.memory[k.AT])
@@ -101,8 +101,8 @@ class Automaton:
             return False
         self.masks = stream.time, stream.begins.astype(np.int64), stream.takes.astype(np.int64)
         self.kleene = np.array([part.kleene for part in self.plan.parts])
-        self.memory = np.zeros(7, np.int64)
-        self.lists = np.full((2, len(self.plan.parts)), -1, np.int64)
+        self.memory = np.zeros(8, np.int64)
+        self.lists = np.full((3, len(self.plan.parts)), -1, np.int64)
         self.goal = np.zeros((3, self.assembly.width), np.int64)
         self.goal[1, -1] = (1 << (self.assembly.width - 1)) - 1
         self._grow(64)
@@ -124,7 +124,7 @@ class Automaton:
         rehash(self.meta, self.buckets, self.lists)
 
     def _empty(self) -> None:
-        for counted in (k.FREES, k.GROUPS, k.ALIVE):
+        for counted in (k.FREES, k.GROUPS, k.ALIVE, k.IN_STEP):
             self.memory[counted] = 0
         self.memory[k.FREE] = -1
         self.lists[:] = -1
@@ -133,7 +133,7 @@ class Automaton:
     def _groups(self) -> Int64s:
         """Those under way."""
         groups: list[int] = []
-        for g in self.lists[k.WAITING].tolist():
+        for g in self.lists[[k.WAITING, k.TIED]].ravel().tolist():
             while g >= 0:
                 groups.append(g)
                 g = int(self.meta[g, NEXT])
@@ -148,7 +148,9 @@ class Automaton:
         arcs, moves, code = self.assembly.tables
         programs = Programs(arcs, moves, code, *self.words.machine)
         leaves = Leaves(self.words.leaves, self.words.leaf_null, self.words.leaf_slots)
-        events = k.Events(stream.events, stream.broken, *self.masks, self.kleene)
+        events = k.Events(stream.events, stream.broken, stream.step, *self.masks, self.kleene)
+        ends: list[int] = []
+        horizons: list[int] = []
         written = k.Links(np.empty((5, ROOM), np.int64), np.empty(ROOM, np.int64), np.empty(ROOM, np.int64))
         while True:
             groups = k.Groups(memory, self.meta, self.registers, self.buckets, self.lists, self.goal)
@@ -162,10 +164,14 @@ class Automaton:
                 yield from self._slowly(each, reported)
                 return
             self.buffer.extend(written.columns[:, :links])
-            if count or reason == k.DONE or len(self.buffer) > MANY_LINKS:
+            ends += written.ends[:count].tolist()
+            horizons += written.horizons[:count].tolist()
+            whole = not each or reason == k.DONE or stream.step[at]
+            if whole and (ends or reason == k.DONE or len(self.buffer) > MANY_LINKS):
                 horizon = int(self.masks[0][stream.events[at - 1]]) - self.plan.within if at else 0
                 reported = at - 1
-                yield written.ends[:count].tolist(), written.horizons[:count].tolist(), horizon
+                yield ends, horizons, horizon
+                ends, horizons = [], []
             if reason == k.DONE:
                 return
             if reason == k.MORE_GROUPS:
@@ -181,8 +187,9 @@ class Automaton:
         ends: list[int] = []
         horizons: list[int] = []
         horizon = 0
-        for position, nodes, horizon in self.slow.endings(self.begun):
-            if position <= reported:
+        for ends_of_step, horizon in self.slow.endings(self.begun):
+            nodes = [node for position, node in ends_of_step if position > reported]
+            if not nodes:
                 continue
             ends += nodes
             horizons += [horizon] * len(nodes)

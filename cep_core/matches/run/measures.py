@@ -10,7 +10,7 @@ from trendlake.cep_core.events.array_types import AnyArray, Bools
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.cep_core.events.codes import ordered_codes
 from trendlake.cep_core.events.normalise import reals
-from trendlake.cep_core.events.schema import arrow_type
+from trendlake.cep_core.events.schema import result_type
 from trendlake.cep_core.expressions.columnar import evaluate
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
@@ -93,7 +93,7 @@ class Measures:
 
 def _typed(values: pa.Array, family: str) -> pa.Array:
     """Computed values as a column of results; times and dates are microseconds until here."""
-    kind, values = arrow_type(family), reals(values)
+    kind, values = result_type(family), reals(values)
     if pa.types.is_date(kind) and pa.types.is_int64(values.type):
         return arrow((numbers(values, 0) // _DAY).astype(np.int32), ~valid(values)).cast(kind)
     return values.cast(kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import product
@@ -59,6 +59,7 @@ class Finish:
     # --- NOT
     def _not(self, k: int, negation: Negation) -> Callable[[Match], bool]:
         stream, codes = self.stream, self.stream.codes
+        low, high = stream.low.tolist(), stream.high.tolist()
         events = np.flatnonzero((stream.negated >> np.uint64(k)) & np.uint64(1))
         of_partition: dict[int, list[int]] = {}
         for event in events.tolist():
@@ -70,26 +71,33 @@ class Finish:
             candidates = of_partition.get(int(codes[match[0][0]]))
             if candidates is None:
                 return False
-            low, high = self._gap(negation, match)
-            for event in candidates[bisect_right(candidates, low) :]:
-                if event >= high:
+            before, after = self._ends(negation, match)
+            first = 0 if before is None else bisect_left(candidates, self.time[before], key=self.time.__getitem__)
+            for event in candidates[first:]:
+                if after is not None and low[event] > high[after]:
                     return False
-                if self._in_time(negation, match, event) and all(
-                    holds(match, event) for holds in (*agreements, *conditions)
+                inside = event not in (before, after) and (before is None or high[event] >= low[before])
+                if (
+                    inside
+                    and self._in_time(negation, match, event)
+                    and all(holds(match, event) for holds in (*agreements, *conditions))
                 ):
                     return True
             return False
 
         return rules_out
 
-    def _gap(self, negation: Negation, match: Match) -> tuple[int, int]:
-        """The events strictly between these two are in the gap, the window aside."""
-        low = match[negation.after - 1][-1] if negation.after else -1
-        high = match[negation.after][0] if negation.after < len(match) else self.stream.length
-        return low, high
+    def _ends(self, negation: Negation, match: Match) -> tuple[int | None, int | None]:
+        """The events between which it looks, the window aside: not at those that are earlier or later."""
+        before = match[negation.after - 1][-1] if negation.after else None
+        after = match[negation.after][0] if negation.after < len(match) else None
+        return before, after
 
     def _in_time(self, negation: Negation, match: Match, event: int) -> bool:
-        """A first or last NOT looks as far as a window that holds the match may reach."""
+        """A NOT with a limit looks as far as that; a first or last one as far as a window that holds the match may
+        reach."""
+        if negation.within is not None:
+            return self.time[event] - self.time[match[negation.after - 1][-1]] < negation.within
         if negation.after == 0:
             return self.time[match[-1][-1]] - self.time[event] < self.plan.within
         if negation.after == len(match):

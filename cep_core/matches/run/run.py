@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from trendlake.cep_core.language.unparse import moment
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
 from trendlake.cep_core.matches.kernels.buffer import Bounds
 from trendlake.cep_core.matches.run import matcher
-from trendlake.cep_core.matches.run.buffer import Chunk, Match, Reading, chunk_of
+from trendlake.cep_core.matches.run.buffer import Chunk, Match, Reading, Step, by_event, chunk_of
 from trendlake.cep_core.matches.run.events import Stream
 from trendlake.cep_core.matches.run.match_ids import digests_of
 from trendlake.cep_core.matches.run.matcher import Automaton
@@ -25,17 +26,20 @@ from trendlake.cep_core.matches.run.non_overlap import preferred
 from trendlake.cep_core.matches.run.results import result_table
 
 
-def run_matches(plan: MatchesPlan, columns: Columns, windows: range | None = None) -> pa.Table:
+def run_matches(
+    plan: MatchesPlan, columns: Columns, windows: range | None = None, watermark: int | None = None
+) -> pa.Table:
     """Results (`plan.result_schema`) of a plan over events, of all keys, in any order; of `windows` only, if
-    given. Raises BadEventsError, TooManyMatchesError."""
+    given. Those of a NOT with a limit at the end are held back until the `watermark` (microseconds; None: the end of
+    the windows) has reached it. Raises BadEventsError, TooManyMatchesError."""
     if windows is not None:
         columns = _within(plan, columns, windows)
     stream = Stream(plan, columns)
     if plan.output == "compressed":
         from trendlake.cep_core.matches.run.compressed import graphs
 
-        return graphs(plan, stream, windows)
-    return result_table(plan, stream, Matches(plan, stream, windows).chunks())
+        return graphs(plan, stream, windows, watermark)
+    return result_table(plan, stream, Matches(plan, stream, windows, watermark).chunks())
 
 
 def _within(plan: MatchesPlan, columns: Columns, windows: range) -> Columns:
@@ -47,18 +51,21 @@ def _within(plan: MatchesPlan, columns: Columns, windows: range) -> Columns:
 
 
 class Matches:
-    """The matches of a stream, those of `windows` only (None: all)."""
+    """The matches of a stream, those of `windows` only (None: all), that `watermark` (None: any) lets decide."""
 
-    def __init__(self, plan: MatchesPlan, stream: Stream, windows: range | None, **automaton: bool) -> None:
+    def __init__(
+        self, plan: MatchesPlan, stream: Stream, windows: range | None, watermark: int | None = None, **automaton: bool
+    ) -> None:
         self.plan = plan
         self.stream = stream
         self.finish = Finish(plan, stream)
         self.fences = Fences(plan, stream)
         self.windows = windows
+        self.watermark = watermark
         self.automaton = Automaton(plan, stream, **automaton)
         digests = digests_of(stream.columns.raw(plan.schema.event_id))
         fences = self.fences
-        bounds = Bounds(stream.time, fences.after, fences.lead, fences.latest)
+        bounds = Bounds(stream.time, stream.low, fences.after, fences.spared, fences.lead, fences.latest)
         self.reading = Reading(len(plan.parts), digests, bounds)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -66,6 +73,8 @@ class Matches:
         counts: Counter[tuple[int, int]] = Counter()
         chunks = self._one_by_one() if self.plan.output == "non_overlap" else self._each()
         for chunk in chunks:
+            if self.watermark is not None and (limit := self.plan.limit_of_last) is not None:
+                chunk = chunk.subset(self.stream.time[chunk.last] + limit <= self.watermark)
             panes, first = self._panes(chunk)
             if self.windows is not None:
                 mine = (panes >= self.windows[0]) & (panes <= self.windows[-1])
@@ -113,7 +122,7 @@ class Matches:
         return [node for node, _ in both], [horizon for _, horizon in both]
 
     def _one_by_one(self) -> Iterator[Chunk]:
-        """The match that ends first, of several the one `preferred` names first; then the next that starts after it."""
+        """The match that ends first, of several the one `preferred` names first; then the next that starts later."""
         matches: list[Match] = []
         for ends, horizon in self.automaton.endings():
             match = self._preferred(ends, horizon)
@@ -125,9 +134,13 @@ class Matches:
         yield chunk_of(matches, len(self.plan.parts), self.reading.digests)
 
     def _preferred(self, ends: list[int], horizon: int) -> Match | None:
-        runs = preferred(self.automaton.buffer, ends, horizon, self.fences)
-        matches = (match_of(self.plan, steps) for steps in runs)
-        return next((match for match in matches if not self.finish.ruled_out(match)), None)
+        """The preferred match. `ends`: nodes of events that are not later than each other."""
+        buffer = self.automaton.buffer
+        firsts: list[list[Step]] = []
+        for nodes in by_event(buffer, ends).values():
+            runs = preferred(buffer, nodes, horizon, self.fences)
+            firsts += islice((run for run in runs if not self.finish.ruled_out(match_of(self.plan, run))), 1)
+        return match_of(self.plan, min(firsts)) if firsts else None
 
     def _too_many(self, event: int, pane: int) -> TooManyMatchesError:
         values = ((name, self.stream.raw(name)[event]) for name in self.plan.partition)

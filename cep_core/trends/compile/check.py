@@ -11,6 +11,7 @@ from trendlake.cep_core.errors import (
     BadConditionError,
     BadEventsError,
     BadPatternError,
+    NotSupportedError,
     PatternErrors,
     TypeMismatchError,
     UnknownAttributeError,
@@ -113,6 +114,9 @@ class _Checker(ReturnChecker):
             if not outermost and not positive[0] < i < positive[-1]:
                 message = "here a NOT stands between two parts; first or last it stands only in the outermost SEQ"
                 self.report(BadPatternError(message), path, part.span)
+            if part.within is not None:
+                message, hint = "NOT ... within is of kind matches", "here a NOT looks at its whole gap in the window"
+                self.report(NotSupportedError(message, hint=hint), path, part.span)
             body = part.body
             if not isinstance(body, s.Atom | s.Seq):
                 message = "NOT takes a type or a SEQ"

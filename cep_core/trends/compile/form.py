@@ -14,9 +14,9 @@ MEMBER = "\0member"
 
 
 def bindings(plan: Plan) -> tuple[Binding, ...] | None:
-    """How a plan may bind an event, by variable. None where events that no variable may bind matter: under a contiguous
-    selection any event parts two others, and with `empty_windows` any event makes a row."""
-    if plan.whole_stream or plan.empty_windows:
+    """How a plan may bind an event, by variable. None where every event matters: under a contiguous selection any event
+    parts two others, with `empty_windows` any event makes a row, and a variable may be of any type."""
+    if plan.whole_stream or plan.empty_windows or plan.of_any:
         return None
     if plan.never:
         return ()

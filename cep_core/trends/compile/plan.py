@@ -22,7 +22,7 @@ from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.fingerprint import ADDED, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.patterns.model import Selection
-from trendlake.cep_core.plan import OneForm, ResultShape
+from trendlake.cep_core.plan import ANY, OneForm, ResultShape
 from trendlake.cep_core.trends.compile.check import CheckedQuery, check
 from trendlake.cep_core.trends.compile.check_return import CheckedMeasure, Lengths
 from trendlake.cep_core.trends.compile.dfa import Automaton, Cube, implied, intersect, of_length
@@ -71,6 +71,8 @@ class Plan(OneForm):
     advice: tuple[Advice, ...] = field(default=(), compare=False)
     output: Output = field(default="all", metadata=ADDED)
     """Whether all trends count, or those alone whose events are no proper part of another's."""
+    having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
+    """Conditions on a result row: see `cep_core.having`."""
 
     @cached_property
     def hash(self) -> str:
@@ -126,9 +128,14 @@ class Plan(OneForm):
         return 1
 
     @property
+    def of_any(self) -> bool:
+        """Whether a variable binds events of every type."""
+        return any(kind == ANY for _, kind in self.types)
+
+    @property
     def event_types(self) -> tuple[str, ...] | None:
         """Types that matter, in order; None: every event does."""
-        if self.whole_stream or self.empty_windows:
+        if self.whole_stream or self.empty_windows or self.of_any:
             return None
         return tuple(dict.fromkeys(kind for _, kind in self.types))
 

@@ -13,6 +13,7 @@ from trendlake.cep_core.events.codes import ordered_codes
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.expressions.columnar import evaluate, true_where
 from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.plan import ANY
 from trendlake.cep_core.trends.compile.plan import Plan
 from trendlake.cep_core.trends.kernels.row_order import counts_up
 
@@ -83,7 +84,7 @@ class Events:
         codes, names = self.columns.types(self.plan.schema.event_type)
         of_type = np.zeros(len(names) + 1, np.uint64)
         for code, name in enumerate(names):
-            of_type[code] = sum(1 << bit for bit, (_, kind) in enumerate(self.plan.types) if kind == name)
+            of_type[code] = sum(1 << bit for bit, (_, kind) in enumerate(self.plan.types) if kind in (name, ANY))
         return np.take(of_type, codes)
 
     def chosen(self, function: str, attribute: str, by: str | None) -> tuple[Int64s, pa.Array]:

@@ -13,7 +13,8 @@ from trendlake.cep_core.documents.paths import Path
 from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, key_type
 from trendlake.cep_core.events.windows import AGES, Windows
 from trendlake.cep_core.expressions.advice import Advice
-from trendlake.cep_core.fingerprint import fingerprint
+from trendlake.cep_core.fingerprint import ADDED, fingerprint
+from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.plan import InPanes, ResultShape
 from trendlake.cep_core.xml_join.compile.query import Form
 
@@ -81,7 +82,6 @@ class XmlJoinPlan(InPanes):
 
     kind: ClassVar[str] = "xml_join"
     engine_version: ClassVar[int] = ENGINE_VERSION
-    advice: ClassVar[tuple[Advice, ...]] = ()
 
     definitions: tuple[Definition, ...]
     sides: tuple[Side, ...]
@@ -96,17 +96,23 @@ class XmlJoinPlan(InPanes):
     blocks: int
     """Blocks as they are written, of all queries: how many share a side."""
     warnings: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = field(default=(), compare=False)
+    having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
+    """Conditions on a result row: see `cep_core.having`."""
 
     @cached_property
     def hash(self) -> str:
         """16 hex digits: changes exactly when a query, its name, the limit or the source's columns change."""
-        queries = tuple(sorted((name, self.joins[join].hash) for name, join in self.queries))
+        queries = tuple(sorted(self.query_hashes.items()))
         return fingerprint((queries, self.returned, self.limit), LANGUAGE_VERSION)
 
     @cached_property
     def query_hashes(self) -> Mapping[str, str]:
         """Of each query its own hash: the `plan_hash` of its rows."""
-        return {name: self.joins[join].hash for name, join in self.queries}
+        hashes = {name: self.joins[join].hash for name, join in self.queries}
+        if not self.having:
+            return hashes
+        return {name: fingerprint((one, self.having), LANGUAGE_VERSION) for name, one in hashes.items()}
 
     @property
     def columns(self) -> tuple[str, ...]:

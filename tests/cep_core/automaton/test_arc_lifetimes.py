@@ -34,7 +34,7 @@ def test_equal_hashes_have_equal_rows(case: Case, data: Any) -> None:
         assume(False)
     assume(table.num_rows)
     time = table["event_time"].cast(pa.int64()).to_pylist()
-    windows = plan.windows.ending_in(min(time), max(time) + 2 * plan.windows.within)
+    windows = plan.windows.ending_in(min(time), max(time) + 4 * plan.within)
     number = data.draw(st.integers(0, len(plan.arcs) - 1))
     moment = st.none() | st.integers(min(time) - SECOND, max(time) + SECOND)
     low, high = data.draw(moment), data.draw(moment)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.random.agreement import TALLIES, Tally
-from tests.random.matches import cut_rows, disagreement, interpreted, matches_questions, unfolded, unmerged
+from tests.random.matches import SEQUENCES, cut_rows, disagreement, interpreted, matches_questions, unfolded, unmerged
 from tests.random.profile import examples
 
 pytestmark = pytest.mark.random
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.random
 THEMES: dict[str, tuple[int, dict[str, Any]]] = {
     "matches": (300, {}),
     "matches without NOT": (200, {"negation": False}),
+    "matches with ties": (300, {"ties": True}),
 }
 
 
@@ -29,9 +30,9 @@ def test_the_engine_agrees(theme: str) -> None:
     tally = TALLIES.setdefault(theme, Tally())
 
     @examples(count)
-    @given(matches_questions(**flags))
-    def agree(question: Any) -> None:
-        assert disagreement(question, tally) == []
+    @given(matches_questions(**flags), SEQUENCES)
+    def agree(question: Any, sequence: str | None) -> None:
+        assert disagreement(question, tally, sequence) == []
 
     agree()
 

@@ -13,8 +13,9 @@ from tests.support.cases import Case, load
 
 ENGINES: Mapping[str, Callable[..., list[dict[str, Any]]]] = {
     "reference": reference,
-    "automaton": lambda query, rows: engine(query, rows, types={}),
+    "automaton": lambda query, rows, sequence: engine(query, rows, {}, sequence),
 }
+CASES = [case for file in ("matches.yaml", "ties.yaml", "absence.yaml") for case in load(file)]
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -22,9 +23,10 @@ def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-@pytest.mark.parametrize("case", load("matches.yaml"), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(name: str, case: Case) -> None:
     """Every match, with the events of each variable; from the rows in order and in reverse."""
     for rows in (case.events, case.events[::-1]):
-        actual = [{key: row[key] for key in case.expect[0]} for row in ENGINES[name](case.query, rows)]
+        answer = ENGINES[name](case.query, rows, sequence=case.sequence)
+        actual = [{key: row[key] for key in (case.expect or answer)[0]} for row in answer]
         assert _sorted(actual) == _sorted(case.expect)

@@ -38,3 +38,12 @@ def test_parameters_are_the_first_columns_of_the_key(kind: str) -> None:
     assert [column.name for column in contract.columns][:2] == ["x_is", "since"]
     assert [column.type for column in contract.columns][:2] == ["bigint", "timestamp"]
     assert tuple(contract.key) == plan.key
+
+
+def test_durations_name_their_unit() -> None:
+    query = {"kind": "matches", "pattern": "SEQ(A a, A b)", "within": "1 hour"}
+    plan = compile_query({**query, "return": {"d": "b.event_time - a.event_time", "x": "b.x"}}, SCHEMA)
+    contract = results_contract(ROOT / "data_contracts" / f"{contract_name(plan)}.yaml", plan, "watched")
+    columns = {item.name: item for item in contract.columns}
+    assert columns["d"].type == "bigint"
+    assert ["microseconds" in columns[name].description for name in ("d", "x")] == [True, False]

@@ -221,8 +221,22 @@ def partitions(query: Mapping[str, Any], rows: Sequence[Row], watermark: int | N
 
 def enumerate_runs(query: Mapping[str, Any], rows: Sequence[Row], watermark: int | None = None) -> list[dict[str, Any]]:
     """The rows of the answer, each once. `watermark`: microseconds that the data is known to have reached."""
-    runs = [row for partition in partitions(query, rows, watermark) for row in partition.rows()]
+    runs = [row for partition in partitions(query, rows, watermark) for row in _asked(query, partition)]
     return list({tuple(row.items()): row for row in runs}.values())
+
+
+def _asked(query: Mapping[str, Any], partition: Partition) -> list[dict[str, Any]]:
+    """The rows of a partition; where they must not overlap, the first to end, then to begin, and so on."""
+    rows = list(partition.rows())
+    if query.get("output") != "non_overlap":
+        return rows
+    place = {event["id"]: i for i, event in enumerate(partition.events)}
+    spans = sorted({(place[row["last"]], place[row["first"]]) for row in rows})
+    chosen: set[tuple[int, int]] = set()
+    for last, first in spans:
+        if all(first > other for other, _ in chosen):
+            chosen.add((last, first))
+    return [row for row in rows if (place[row["last"]], place[row["first"]]) in chosen]
 
 
 def partial_runs(query: Mapping[str, Any], rows: Sequence[Row]) -> set[tuple[Any, ...]]:

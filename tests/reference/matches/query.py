@@ -30,11 +30,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Negated:
-    """`NOT type variable` after `after` parts that bind events."""
+    """`NOT type variable` after `after` parts that bind events; `within`: so many microseconds of its gap, or None."""
 
     variable: str
     type: str
     after: int
+    within: int | None = None
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,10 @@ def _pattern(tree: s.PatternNode) -> tuple[tuple[Part, ...], tuple[Negated, ...]
                 parts.append(Part(variable, kind, False))
             case s.Repeat(body=s.Atom(type_name=kind, variable=variable), low=1, high=None):
                 parts.append(Part(variable, kind, True))
-            case s.Not(body=s.Atom(type_name=kind, variable=variable)):
-                negated.append(Negated(variable, kind, len(parts)))
+            case s.Not(body=s.Atom(type_name=kind, variable=variable), within=within):
+                if within is not None and not parts:
+                    raise OutsideLanguageError("a limit counts from the event before the NOT")
+                negated.append(Negated(variable, kind, len(parts), within))
             case _:
                 raise OutsideLanguageError(f"no part of kind matches: {node}")
     names = [part.variable for part in (*parts, *negated)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.reference.matches.query import EACH, FIRST, LAST, LATER, Negated, Query, read
@@ -20,9 +20,11 @@ class TooManyRunsError(Exception):
 
 @dataclass(frozen=True)
 class Run:
-    """The events bound so far: one tuple for each part that has begun."""
+    """The events bound so far: one tuple for each part that has begun; and `stops`, those that it could not ignore: it
+    binds no event that is later than one of them."""
 
     bound: tuple[tuple[Event, ...], ...]
+    stops: tuple[Event, ...] = ()
 
     @property
     def first(self) -> Event:
@@ -47,8 +49,10 @@ def reference(
         raise OutsideLanguageError(f"no attributes {names}")
     runs = [run for run in _finished(asked, events, limit) if not _ruled_out(asked, events, run)]
     if asked.output == "non_overlap":
-        runs = _non_overlapping(asked, runs)
-    return [_row(asked, run) for run in runs]
+        runs = _non_overlapping(asked, events, runs)
+    known = max((event.time for event in events), default=0)
+    limits = [one.within for one in asked.negated if one.after == len(asked.parts) and one.within is not None]
+    return [_row(asked, run) for run in runs if run.last.time + max(limits, default=0) <= known]
 
 
 def _row(query: Query, run: Run) -> dict[str, Any]:
@@ -75,6 +79,11 @@ def _finished(query: Query, events: Sequence[Event], limit: int) -> Iterator[Run
         for run in (*runs, Run(())):
             if run.bound and event.time - run.first.time >= query.within:
                 continue
+            if any(_later(query, event, stop) for stop in run.stops):
+                continue
+            if run.bound and not _later(query, event, run.last):
+                after.append(run)
+                continue
             taken, begun = _take(query, run, event), _begin(query, run, event)
             for moved in (taken, begun):
                 if moved is not None:
@@ -82,11 +91,22 @@ def _finished(query: Query, events: Sequence[Event], limit: int) -> Iterator[Run
                     if _accepts(query, moved):
                         count += 1
                         yield moved
-            if run.bound and _may_ignore(query, run, event, taken, begun):
-                after.append(run)
+            if run.bound:
+                ignored = _may_ignore(query, run, event, taken, begun)
+                after.append(run if ignored else replace(run, stops=(*run.stops, event)))
         runs = [run for run in after if _goes_on(query, run)]
         if len(runs) > limit or count > limit:
             raise TooManyRunsError
+
+
+def _later(query: Query, event: Event, other: Event) -> bool:
+    """Whether an event is later than another: by its time, or its number; by its place where none may be ignored."""
+    if query.select in ("contiguous", "partition_contiguous"):
+        return event.place > other.place
+    if event.time != other.time:
+        return event.time > other.time
+    numbers = event.sequence, other.sequence
+    return None not in numbers and bool(event.sequence > other.sequence)
 
 
 def _goes_on(query: Query, run: Run) -> bool:
@@ -114,7 +134,9 @@ def _begin(query: Query, run: Run, event: Event) -> Run | None:
 def _binds(query: Query, run: Run, number: int, when: tuple[str, ...]) -> bool:
     """Whether the newest event may stand where it does: its type, the equivalences, the conditions of this moment."""
     part, event = query.parts[number], run.last
-    if event.type != part.type or any(event.values[name] != run.first.values[name] for name in query.shared):
+    if part.type not in (event.type, "ANY") or any(
+        event.values[name] != run.first.values[name] for name in query.shared
+    ):
         return False
     bound = _named(query, run)
     for name, scope in query.scoped:
@@ -164,15 +186,24 @@ def _ruled_out(query: Query, events: Sequence[Event], run: Run) -> bool:
 
 
 def _between(query: Query, negated: Negated, run: Run, event: Event) -> bool:
-    if negated.after == 0:
-        return event.place < run.first.place and run.last.time - event.time < query.within
-    if negated.after == len(query.parts):
-        return event.place > run.last.place and event.time - run.first.time < query.within
-    return run.bound[negated.after - 1][-1].place < event.place < run.bound[negated.after][0].place
+    begins, ends = negated.after == 0, negated.after == len(query.parts)
+    before = None if begins else run.bound[negated.after - 1][-1]
+    after = None if ends else run.bound[negated.after][0]
+    if begins and run.last.time - event.time >= query.within:
+        return False
+    if negated.within is not None and before is not None and event.time - before.time >= negated.within:
+        return False
+    if ends and negated.within is None and event.time - run.first.time >= query.within:
+        return False
+    if before is not None and (event is before or _later(query, before, event)):
+        return False
+    return after is None or not (event is after or _later(query, event, after))
 
 
 def _counts(query: Query, negated: Negated, run: Run, event: Event) -> bool:
-    if event.type != negated.type or any(event.values[name] != run.first.values[name] for name in query.shared):
+    if negated.type not in (event.type, "ANY") or any(
+        event.values[name] != run.first.values[name] for name in query.shared
+    ):
         return False
     bound = _named(query, run)
     for name, scope in query.scoped:
@@ -183,20 +214,26 @@ def _counts(query: Query, negated: Negated, run: Run, event: Event) -> bool:
     return all(holds(one, both, _kleene(query)) for one in query.ruled_out[negated.variable])
 
 
-def _non_overlapping(query: Query, runs: list[Run]) -> list[Run]:
+def _non_overlapping(query: Query, events: Sequence[Event], runs: list[Run]) -> list[Run]:
     """Of each partition: the earliest-ending, then earliest-starting; then the same among those that start later."""
 
     def order(run: Run) -> Any:
         spelt = [(event.place, number) for number, part in enumerate(run.bound) for event in part]
-        return run.last.place, run.first.place, spelt
+        return low(run.last), spelt
+
+    def low(event: Event) -> int:
+        """The place of the first of those that end at its time and number."""
+        if query.select in ("contiguous", "partition_contiguous"):
+            return event.place
+        return min(other.place for other in events if (other.time, other.sequence) == (event.time, event.sequence))
 
     remaining: list[Run] = []
-    ends: dict[Any, int] = {}
+    ends: dict[Any, Event] = {}
     for run in sorted(runs, key=order):
         partition = tuple(run.first.values[name] for name in query.shared)
-        if run.first.place > ends.get(partition, -1):
+        if partition not in ends or _later(query, run.first, ends[partition]):
             remaining.append(run)
-            ends[partition] = run.last.place
+            ends[partition] = run.last
     return remaining
 
 

@@ -45,7 +45,7 @@ class Links:
     def stands(self, event: Event, atom: s.Atom) -> bool:
         """The event is of the atom's type and passes every local condition of its variable."""
         conditions = self.query.local.get(atom.variable, [])
-        if event.type != atom.type_name:
+        if atom.type_name not in (event.type, "ANY"):
             return False
         return all(evaluate(one, lambda read: column(event, read)) is True for one in conditions)
 

@@ -17,12 +17,14 @@ NAMES = {"id": "event_id", "type": "event_type", "time": "event_time"}
 
 @dataclass(frozen=True)
 class Event:
-    """`place` counts events in the total order; `time` is in microseconds; `values` has every column."""
+    """`place` counts events in the total order; `time` is in microseconds; `values` has every column. `sequence`: its
+    number among those of one time, if it has one."""
 
     place: int
     time: int
     type: str
     values: Mapping[str, Value]
+    sequence: Any = None
 
 
 def events_of(rows: Iterable[Mapping[str, Any]], sequence: str | None) -> list[Event]:
@@ -36,11 +38,19 @@ def events_of(rows: Iterable[Mapping[str, Any]], sequence: str | None) -> list[E
         {name: _time(row[name]) if name == "event_time" else value_of(row.get(name)) for name in columns}
         for row in named
     ]
-    tie = sequence or "event_id"
-    ordered = sorted(cells, key=lambda row: (row["event_time"], row[tie]))
+
+    def place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        number = row[sequence] if sequence else None
+        return row["event_time"], number is not None, number or 0, row["event_id"]
+
+    ordered = sorted(cells, key=place)
     if len({row["event_id"] for row in cells}) < len(cells):
         raise OutsideLanguageError("two events of one id")
-    return [Event(place, row["event_time"], row["event_type"], row) for place, row in enumerate(ordered)]
+    numbers = [row[sequence] if sequence else None for row in ordered]
+    return [
+        Event(place, row["event_time"], row["event_type"], row, number)
+        for place, (row, number) in enumerate(zip(ordered, numbers, strict=True))
+    ]
 
 
 def _time(raw: Any) -> int:

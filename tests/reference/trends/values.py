@@ -139,7 +139,7 @@ def _call(function: str, arguments: list[Value]) -> Value:
             return choose(present) if present else None
     if len(arguments) != 1:
         raise OutsideLanguageError(f"{function} of {len(arguments)} arguments")
-    if arguments[0] is None and function in ("abs", "lower", "upper", "hour", "dayofweek"):
+    if arguments[0] is None and function in ("abs", "lower", "upper", "hour", "dayofweek", *_UNITS):
         return None
     match function, arguments[0]:
         case "abs", value:
@@ -150,9 +150,14 @@ def _call(function: str, arguments: list[Value]) -> Value:
             return text.upper()
         case "hour", int() as time:
             return time // _HOUR % 24
+        case "seconds" | "minutes" | "hours", int() as span:
+            return span / _UNITS[function]
         case "dayofweek", int() as time:  # 1 = Sunday; the epoch was a Thursday
             return (time // (24 * _HOUR) + 4) % 7 + 1
     raise OutsideLanguageError(f"no such function: {function} of {arguments[0]!r}")
+
+
+_UNITS = {"seconds": 1_000_000, "minutes": 60_000_000, "hours": 3_600_000_000}
 
 
 def _kind(value: Value) -> str:
