@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from trendlake.cep_core.derived import with_derived
 from trendlake.cep_core.drawing import svg
 from trendlake.cep_core.errors import AssumptionWarning, NotSupportedError, PatternErrors, PatternWarning
 from trendlake.cep_core.events.local_times import in_zone, zoneless_columns, zoneless_in_words
@@ -54,7 +55,7 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
         message = f"kind {pattern.kind} reads events with a type, and the source holds XML documents"
         place = pattern.document.place(("source",))
         raise PatternErrors([NotSupportedError(message, place=place, hint="kind: xml_join reads documents")])
-    plan = KINDS[pattern.kind].compile(pattern, schema)
+    plan = KINDS[pattern.kind].compile(pattern, with_derived(schema, pattern))
     plan = with_having(plan, pattern)
     if pattern.parameters is not None:
         plan = family_of(plan, pattern, pattern.parameters)
@@ -70,7 +71,8 @@ def explain(plan: AnyPlan) -> str:
         text = f"{explain_family(plan)}\n{KINDS[plan.kind].explain(plan.template)}"
     else:
         text = KINDS[plan.kind].explain(plan)
-    conditions = [f"having    {expression(one)}" for one in plan.having]
+    columns = [f"derives   {one.name}: {expression(one.expression)}" for one in plan.schema.derived]
+    conditions = [*columns, *(f"having    {expression(one)}" for one in plan.having)]
     return "\n".join([text, *conditions, *(str(one) for one in plan.advice if not one.columns)])
 
 

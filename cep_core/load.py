@@ -139,6 +139,10 @@ def _explain(source: Source, kind: str, error: Any) -> TrendlakeError:
     if error["type"] == "string_pattern_mismatch" and path == ("name",):
         plain = re.sub(r"[^a-z0-9_]+", "_", str(error.get("input")).lower()).lstrip("_0123456789")
         hint = f"write name: {plain}, and call the file {plain}.yaml" if plain else None
+    if error["type"] == "string_pattern_mismatch" and path[0] in ("group_by", "partition_by"):
+        text = str(error.get("input"))
+        plain = re.sub(r"\W+", "_", text).strip("_").lower()
+        hint = f"derive: {{{plain}: {text}}} and {path[0]}: [{plain}]" if "(" in text or " " in text else None
     if error["type"] == "literal_error" and isinstance(choices, str):
         hint = did_you_mean(str(error.get("input")), [c.strip(" '") for c in choices.replace(" or ", ",").split(",")])
     return BadValueError(f"{name}: {message}", place=source.place(path), hint=hint)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
 
 from trendlake.cep_core.errors import BadEventsError, did_you_mean
 from trendlake.cep_core.events.normalise import FLOAT64_DIGITS
 from trendlake.cep_core.fingerprint import ADDED
+from trendlake.cep_core.language import syntax as s
 
 INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
 DOUBLES = frozenset({"float", "double", "real", "number"})
@@ -41,12 +42,22 @@ def family(type_name: str) -> str:
 
 
 @dataclass(frozen=True)
+class Derived:
+    """A column that is computed of others: its type's name as in a schema, and an expression over bare names."""
+
+    name: str
+    type_name: str
+    expression: s.Expr
+
+
+@dataclass(frozen=True)
 class EventSchema:
     """`columns` maps names to Spark or ODCS type names; `types` lists the event types, None where they are not known.
 
     `event_id` and `sequence` order events of equal time where a total order is needed. `document` names the column of
     XML documents, which kind xml_join reads; such a source has no `event_type` (''). `begins`: the column, less so many
-    microseconds, with the time at which an event starts, where events have intervals by nature.
+    microseconds, with the time at which an event starts, where events have intervals by nature. `derived`: those of
+    `columns` that no table has (see `cep_core.derived`).
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -57,6 +68,7 @@ class EventSchema:
     types: tuple[str, ...] | None = None
     document: str = field(default="document", metadata=ADDED)
     begins: tuple[str, int] | None = field(default=None, metadata=ADDED)
+    derived: tuple[Derived, ...] = field(default=(), metadata=ADDED)
 
     def __init__(
         self,
@@ -68,16 +80,32 @@ class EventSchema:
         types: tuple[str, ...] | None = None,
         document: str = "document",
         begins: tuple[str, int] | None = None,
+        derived: tuple[Derived, ...] = (),
     ) -> None:
-        values = (tuple(columns.items()), event_id, event_time, event_type, sequence, types, document, begins)
-        names = ("columns", "event_id", "event_time", "event_type", "sequence", "types", "document", "begins")
-        for name, value in zip(names, values, strict=True):
-            object.__setattr__(self, name, value)
+        values = (tuple(columns.items()), event_id, event_time, event_type, sequence, types, document, begins, derived)
+        for one, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, one.name, value)
 
     @property
     def families(self) -> dict[str, str]:
         """Column name -> type family."""
         return {name: family(kind) for name, kind in self.columns}
+
+    def extended(self, derived: tuple[Derived, ...]) -> EventSchema:
+        """The schema with further columns, which are computed."""
+        columns = dict(self.columns) | {one.name: one.type_name for one in derived}
+        roles = self.event_id, self.event_time, self.event_type, self.sequence, self.types, self.document, self.begins
+        return EventSchema(columns, *roles, (*self.derived, *derived))
+
+    def stored(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the columns that are not computed, in their order, each once."""
+        computed = {one.name for one in self.derived}
+        return tuple(dict.fromkeys(name for name in names if name not in computed))
+
+    def sources(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The columns of the source that these are, or are computed of, in their order, each once."""
+        of = {one.name: tuple(read.name for read in s.attributes(one.expression)) for one in self.derived}
+        return tuple(dict.fromkeys(source for name in names for source in of.get(name, (name,))))
 
 
 def schema_of(

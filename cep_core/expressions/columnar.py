@@ -16,7 +16,8 @@ from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.events.array_types import AnyArray, Bools
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated, valid
 from trendlake.cep_core.events.normalise import comparable, reals
-from trendlake.cep_core.expressions.functions import FUNCTIONS, Function
+from trendlake.cep_core.events.schema import result_type
+from trendlake.cep_core.expressions.functions import DAY, FUNCTIONS, Function
 from trendlake.cep_core.language import syntax as s
 
 
@@ -26,6 +27,15 @@ def evaluate(node: s.Expr, column: Callable[[s.Attribute], pa.Array], length: in
         return _evaluate(node, column, length)
     except pa.ArrowInvalid as error:
         raise BadEventsError(f"an expression cannot be computed: {error}") from None
+
+
+def typed(values: pa.Array, family: str) -> pa.Array:
+    """Computed values as a column of results; times and dates are microseconds until here. `family`: of the values, or
+    the name of a type of it."""
+    kind, values = result_type(family), reals(values)
+    if pa.types.is_date(kind) and pa.types.is_int64(values.type):
+        return arrow((numbers(values, 0) // DAY).astype(np.int32), ~valid(values)).cast(kind)
+    return values.cast(kind)
 
 
 def constant(node: s.Expr) -> Any:

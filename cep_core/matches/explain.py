@@ -50,6 +50,7 @@ def _lines(plan: MatchesPlan) -> Iterator[str]:
     yield f"output    {_output(plan)}"
     yield f"steps     {_steps(plan)}"
     yield f"cost      {_cost(plan)}"
+    yield from plan.warnings
 
 
 def _state(plan: MatchesPlan, number: int) -> Iterator[str]:

@@ -71,6 +71,7 @@ _FOR_EACH = {
             "type": "object",
             "properties": {
                 "file": {"type": "string"},
+                "columns": {"type": "array", "minItems": 1, "items": {"type": "string"}},
                 "types": {
                     "type": "object",
                     "additionalProperties": {"enum": ["bigint", "double", "string", "boolean", "timestamp"]},
@@ -124,6 +125,8 @@ class Pattern(BaseModel):
     consistency: Consistency = "middle"
     """The results that are published before the allowed lateness has passed: none (strong), those known so far, which
     revisions correct (middle), those known so far, for good (weak)."""
+    derive: dict[Identifier, str] = Field(default_factory=dict)
+    """Columns of its own, computed of an event's columns: {local_hour: hour(at)}."""
     having: tuple[str, ...] = ()
     """Conditions on a result row: only rows for which all are true are results. They read its columns by name, such as
     trends >= 3."""

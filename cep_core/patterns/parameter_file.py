@@ -1,7 +1,8 @@
 """`for_each: {file: NAME.csv}`: rows of parameters in a CSV file next to the pattern.
 
 A column is of whole numbers (bigint), numbers (double) or times if all its cells are, else of text; an empty cell is
-NULL. A number that begins with a zero, such as 00501, is text. `types: {zip: string}` says it instead.
+NULL. A number that begins with a zero, such as 00501, is text. `types: {zip: string}` says it instead. The parameters
+are all columns of the file, or those that `columns: [zip]` names.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def read_file(given: Mapping[str, Any], source: Source) -> Parameters:
         raise ForEachError(
             [BadValueError("for_each: file: expected the name of a CSV file in the pattern's own folder", place=place)]
         )
-    extra = [key for key in given if key not in ("file", "types")]
+    extra = [key for key in given if key not in ("file", "types", "columns")]
     if extra:
         message = f"for_each: '{extra[0]}' beside a file: the parameters are the columns of the file"
         raise ForEachError([BadValueError(message, place=source.place(("for_each", extra[0]), key=True))])
@@ -48,14 +49,17 @@ def read_file(given: Mapping[str, Any], source: Source) -> Parameters:
     if len(file.rows) > MOST_ROWS:
         place = file.place(file.lines[MOST_ROWS])
         raise ForEachError([NotSupportedError(f"more than {MOST_ROWS:,} rows", place=place)])
-    errors = list(_header(file))
+    errors: list[TrendlakeError] = []
+    header = _columns(given.get("columns"), file, source, errors)
+    errors += _header(file, header)
     if not file.rows and not errors:
         errors.append(BadValueError(f"{file.path} has no rows, so that there is no pattern", place=place))
-    declared = _declared(given.get("types", {}), file.header, source, errors)
+    declared = _declared(given.get("types", {}), header, source, errors)
     if errors:
         raise ForEachError(errors)
     kinds, columns = list[str](), list[list[Value]]()
-    for at, column in enumerate(file.header):
+    for column in header:
+        at = file.header.index(column)
         cells = [(line, row[at]) for line, row in zip(file.lines, file.rows, strict=True)]
         kind = declared.get(column) or _kind([cell for _, cell in cells])
         kinds.append(kind)
@@ -68,30 +72,49 @@ def read_file(given: Mapping[str, Any], source: Source) -> Parameters:
             errors.append(BadValueError(f"this row is in the file already, on line {before}", place=file.place(line)))
     if errors:
         raise ForEachError(errors)
-    texts = [(column, why) for at, column in enumerate(file.header) if (why := _why_text(file, at, kinds[at]))]
-    return Parameters(tuple(file.header), tuple(kinds), rows, name, tuple(texts))
+    typed = zip(header, kinds, strict=True)
+    texts = [(column, why) for column, kind in typed if (why := _why_text(file, column, kind))]
+    return Parameters(tuple(header), tuple(kinds), rows, name, tuple(texts))
 
 
-def _why_text(file: CsvFile, at: int, kind: str) -> str:
+def _columns(chosen: Any, file: CsvFile, source: Source, errors: list[TrendlakeError]) -> list[str]:
+    """The columns that are parameters: all, or those that the pattern names."""
+    if chosen is None:
+        return list(file.header)
+    path = ("for_each", "columns")
+    if not isinstance(chosen, list | tuple) or not chosen or not all(isinstance(name, str) for name in chosen):
+        message = "for_each: columns: expected names of columns of the file, such as [symbol, threshold]"
+        errors.append(BadValueError(message, place=source.place(path)))
+        return []
+    for at, name in enumerate(chosen):
+        if name not in file.header or name in chosen[:at]:
+            what = f"'{name}' is written twice" if name in file.header else f"the file has no column '{name}'"
+            place, hint = source.place((*path, at)), did_you_mean(name, file.header)
+            errors.append(BadValueError(f"for_each: columns: {what}", place=place, hint=hint))
+    return [] if errors else list(chosen)
+
+
+def _why_text(file: CsvFile, column: str, kind: str) -> str:
     """The first cell of a column of text that is no number, where others are."""
+    at = file.header.index(column)
     cells = [(line, row[at]) for line, row in zip(file.lines, file.rows, strict=True) if row[at]]
     if kind != "string" or not any(_NUMBER.fullmatch(cell) for _, cell in cells):
         return ""
     line, cell = next(((line, cell) for line, cell in cells if not _NUMBER.fullmatch(cell)), (0, ""))
-    return f"${file.header[at]} is text, as {file.path.name} has '{cell}' on line {line}" if line else ""
+    return f"${column} is text, as {file.path.name} has '{cell}' on line {line}" if line else ""
 
 
-def _header(file: CsvFile) -> list[TrendlakeError]:
+def _header(file: CsvFile, names: Sequence[str]) -> list[TrendlakeError]:
     if not file.header:
         return [BadValueError("the file is empty; its first line names the parameters", place=file.place(1))]
     errors: list[TrendlakeError] = []
-    for name in file.header:
+    for name in names:
         if not (name.isascii() and name.isidentifier()):
             message = f"'{name}' is no name of a parameter: letters, digits and _, beginning with a letter"
             errors.append(
                 BadValueError(message, place=file.place(file.header_line), hint="the first line names the parameters")
             )
-    if len({same_name(name) for name in file.header}) < len(file.header):
+    if len({same_name(name) for name in names}) < len(names):
         errors.append(BadValueError("the header names a parameter twice", place=file.place(file.header_line)))
     return errors
 

@@ -168,7 +168,9 @@ def family_of(template: AnyPlan, pattern: Pattern, parameters: Parameters) -> Fa
             errors.append(BadValueError(message, place=place, hint="give the parameter another name"))
         elif name not in used:
             message = f"for_each: no condition reads '{name}'{whose}: its rows would repeat each other"
-            errors.append(BadValueError(message, place=place, hint=f"write ${name} in a condition, or leave it out"))
+            rest = ", ".join(one for one in parameters.names if one in used)
+            leave = f"name the others: columns: [{rest}]" if parameters.origin and rest else "leave it out"
+            errors.append(BadValueError(message, place=place, hint=f"write ${name} in a condition, or {leave}"))
     if errors:
         raise PatternErrors(errors)
     return FamilyPlan(template, parameters)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from trendlake.cep_core.derived import derive, groups_of
 from trendlake.cep_core.errors import EngineFailureError, TrendlakeError
 from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.events.columns import Columns
@@ -45,13 +46,32 @@ def run_plans(
     wanted = list(windows) if windows is not None else [None] * len(plans)
     if len(wanted) != len(plans):
         raise ValueError(f"{len(plans)} plans, and windows of {len(wanted)}")
-    with_members = Unfolded(plans)
-    windows_of = [wanted[owner] for owner in with_members.owners]
-    shared = _Shared(Columns(_taken(events)), with_members.plans, windows_of, watermark)
+    taken = _taken(events)
+    for group in groups_of([plan.schema for plan in plans]):
+        yield from _run_group(plans, group, taken, wanted, watermark)
+
+
+def _run_group(
+    plans: Sequence[AnyPlan],
+    group: Sequence[int],
+    events: pa.Table,
+    windows: Sequence[range | None],
+    watermark: int | None,
+) -> Iterator[tuple[int, Answer]]:
+    """`run_plans` for the plans of these numbers, which derive the same columns."""
+    try:
+        events = derive(events, plans[group[0]].schema)
+    except TrendlakeError as error:
+        yield from ((number, error) for number in group)
+        return
+    with_members = Unfolded([plans[number] for number in group])
+    windows_of = [windows[group[owner]] for owner in with_members.owners]
+    shared = _Shared(Columns(events), with_members.plans, windows_of, watermark)
     for number, answer in shared.answers():
         answer = _kept(with_members.plans[number], answer)
         for member in shared.equal[number]:
-            yield from with_members.folded(member, answer)
+            for owner, folded in with_members.folded(member, answer):
+                yield group[owner], folded
 
 
 def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None) -> pa.Table:

@@ -25,6 +25,17 @@ group_by: [place]
 within: 8 hours
 slide: 4 hours
 """,
+    "derived groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+derive: {part: "hour(event_time) / 6 < 2", twice: price * 2}
+pattern: A a+
+where: ["[place, part]", "a.twice < NEXT(a).twice"]
+return: {trends: COUNT(*), most: MAX(a.twice)}
+group_by: [part, place]
+within: 8 hours
+slide: 4 hours
+""",
     "matches that hold": """\
 kind: matches
 pattern: SEQ(A a, B b+)

@@ -57,7 +57,8 @@ class AlgebraPlan(InPanes):
         read = (name if name in columns else None for name in (self.schema.event_id, self.schema.event_type))
         what = (self.nodes, self.partition_by, self.within, self.begins, self.limit)
         source = tuple(columns.items()), self.schema.event_time, *read
-        return fingerprint((*what, *source, *added(self.having)), LANGUAGE_VERSION)
+        later = *added(self.schema.derived), *added(self.having)
+        return fingerprint((*what, *source, *later), LANGUAGE_VERSION)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -68,7 +69,7 @@ class AlgebraPlan(InPanes):
             if isinstance(node, Base):
                 names += [self.schema.event_type] if node.type_name is not None else []
                 names += [name for name, _ in node.attributes]
-        return tuple(dict.fromkeys(names))
+        return self.schema.sources(names)
 
     @property
     def event_types(self) -> tuple[str, ...] | None:
@@ -82,7 +83,7 @@ class AlgebraPlan(InPanes):
 
     @property
     def unit_key(self) -> tuple[str, ...]:
-        return self.partition_by
+        return self.schema.stored(self.partition_by)
 
     @cached_property
     def reach(self) -> int:

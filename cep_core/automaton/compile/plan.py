@@ -112,7 +112,9 @@ class AutomatonPlan:
         )
         final = frozenset(self.states[q] for q in self.final) & {target for _, target, _ in named}
         what = (self.states[self.start], final, self.register, named, self.partition_by, self.within)
-        return fingerprint((*what, EventSchema(columns, *roles), *self._added), LANGUAGE_VERSION)
+        return fingerprint(
+            (*what, EventSchema(columns, *roles, derived=self.schema.derived), *self._added), LANGUAGE_VERSION
+        )
 
     @property
     def _added(self) -> tuple[object, ...]:
@@ -143,7 +145,7 @@ class AutomatonPlan:
         for arc in self.arcs:
             for node in (*arc.local, *((arc.when,) if arc.when else ()), *(value for _, value in arc.sets)):
                 names += [attribute.name for attribute in s.attributes(node) if attribute.variable]
-        return tuple(dict.fromkeys(names))
+        return self.schema.sources(names)
 
     @property
     def event_types(self) -> tuple[str, ...] | None:
@@ -156,7 +158,7 @@ class AutomatonPlan:
 
     @property
     def unit_key(self) -> tuple[str, ...]:
-        return self.partition_by
+        return self.schema.stored(self.partition_by)
 
     @property
     def windows(self) -> Windows:

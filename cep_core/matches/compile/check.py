@@ -61,16 +61,17 @@ class _Checker(MeasureChecker):
             limit=self.query.limit_per_partition,
             never=self.never,
             schema=self.schema,
-            warnings=tuple(self.warnings),
             advice=tuple(self.adviser.advice),
         )
         if plan.output == "compressed":
             self._compressed(plan)
+        if plan.leads and plan.trails and plan.output == "all" and [part.kleene for part in plan.parts] == [True]:
+            self._sub_runs(plan.parts[0].variable)
         if self.errors:
             raise PatternErrors(self.errors)
         for warning in self.warnings:
             warnings.warn(warning, PatternWarning, stacklevel=2)
-        return plan
+        return replace(plan, warnings=tuple(self.warnings))
 
     def _names(self) -> None:
         columns: dict[str, str] = {}
@@ -85,6 +86,15 @@ class _Checker(MeasureChecker):
                 error = BadConditionError(f"'{name}' is the column of the variable '{columns[same_name(name)]}'")
                 error.place = place
                 self.errors.append(error)
+
+    def _sub_runs(self, variable: str) -> None:
+        """Warns of a pattern whose rows are the stretches of a run, where the whole run is mostly meant."""
+        message = (
+            f"each stretch of events of {variable} is a match of its own: n events in a row give up to n^2 / 2 rows"
+        )
+        hint = "for whole runs, once: kind: trends with select: partition_contiguous and output: maximal"
+        place = self.place_of(PATTERN, (0, len(self.query.pattern)))
+        self.warnings.append(str(BadPatternError(message, hint=hint, place=place)))
 
     def _compressed(self, plan: MatchesPlan) -> None:
         """Reports keys that a row cannot have if it represents many matches."""

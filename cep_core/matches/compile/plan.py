@@ -107,7 +107,9 @@ class MatchesPlan(InPanes):
         """16 hex digits: changes exactly when something changes that results depend on."""
         known = {name: kind for name, kind in self.schema.columns if name in self.columns}
         roles = (self.schema.event_id, self.schema.event_time, self.schema.event_type, self.schema.sequence)
-        return fingerprint(replace(self, warnings=(), schema=EventSchema(known, *roles)), LANGUAGE_VERSION)
+        return fingerprint(
+            replace(self, warnings=(), schema=EventSchema(known, *roles, derived=self.schema.derived)), LANGUAGE_VERSION
+        )
 
     @property
     def bound(self) -> tuple[Part | Negation, ...]:
@@ -140,7 +142,7 @@ class MatchesPlan(InPanes):
         names += [*self.partition, *(name for name, _ in self.scoped)]
         for expression in self.expressions:
             names += [read.name for read in s.attributes(expression) if read.name]
-        return tuple(dict.fromkeys(names))
+        return self.schema.sources(names)
 
     @property
     def expressions(self) -> tuple[s.Expr, ...]:
@@ -156,7 +158,7 @@ class MatchesPlan(InPanes):
     @property
     def unit_key(self) -> tuple[str, ...]:
         """A row is a match, and all events of a match are of one partition."""
-        return self.shard_key
+        return self.schema.stored(self.shard_key)
 
     @property
     def leads(self) -> bool:

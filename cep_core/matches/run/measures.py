@@ -10,8 +10,7 @@ from trendlake.cep_core.events.array_types import AnyArray, Bools
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.cep_core.events.codes import ordered_codes
 from trendlake.cep_core.events.normalise import reals
-from trendlake.cep_core.events.schema import result_type
-from trendlake.cep_core.expressions.columnar import evaluate
+from trendlake.cep_core.expressions.columnar import evaluate, typed
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
 from trendlake.cep_core.matches.compile.registers import places
@@ -20,7 +19,6 @@ from trendlake.cep_core.matches.run.buffer import Chunk
 from trendlake.cep_core.matches.run.events import Stream
 
 FUNCTIONS = {"sum": k.SUM, "avg": k.SUM, "min": k.MIN, "max": k.MAX, "count": k.MIN}
-_DAY = 86_400_000_000
 
 
 class Measures:
@@ -36,7 +34,7 @@ class Measures:
         """One column a measure, of its result type. Raises BadEventsError where whole numbers overflow."""
         count = len(chunk.lengths)
         return [
-            _typed(evaluate(measure.expression, lambda read: self._value(read, chunk), count), measure.family)
+            typed(evaluate(measure.expression, lambda read: self._value(read, chunk), count), measure.family)
             for measure in self.plan.measures
         ]
 
@@ -89,11 +87,3 @@ class Measures:
                 values = np.array(numbers(array, 0))
             self._words[name] = values, null, texts
         return self._words[name]
-
-
-def _typed(values: pa.Array, family: str) -> pa.Array:
-    """Computed values as a column of results; times and dates are microseconds until here."""
-    kind, values = result_type(family), reals(values)
-    if pa.types.is_date(kind) and pa.types.is_int64(values.type):
-        return arrow((numbers(values, 0) // _DAY).astype(np.int32), ~valid(values)).cast(kind)
-    return values.cast(kind)

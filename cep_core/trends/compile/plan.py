@@ -88,6 +88,7 @@ class Plan(OneForm):
                 self.schema.event_time,
                 self.schema.event_type,
                 self.schema.sequence,
+                derived=self.schema.derived,
             ),
         )
         return fingerprint(bare, LANGUAGE_VERSION)
@@ -156,7 +157,7 @@ class Plan(OneForm):
         for pair in self.pairs:
             for node in (*(x for split in pair.splits for x in (split.earlier, split.later)), *pair.mixed):
                 names += [attribute.name for attribute in s.attributes(node)]
-        return tuple(dict.fromkeys(names))
+        return self.schema.sources(names)
 
     @property
     def shard_key(self) -> tuple[str, ...]:
@@ -170,7 +171,7 @@ class Plan(OneForm):
     @property
     def unit_key(self) -> tuple[str, ...]:
         """The part of `shard_key` that a result row shows: events that differ on it share no row."""
-        return tuple(name for name in self.group_by if name in self.shard_key)
+        return self.schema.stored(name for name in self.group_by if name in self.shard_key)
 
     @property
     def key(self) -> tuple[str, ...]:

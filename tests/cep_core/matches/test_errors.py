@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trendlake.cep_core import EventSchema, PatternErrors, compile_query, explain
+from trendlake.cep_core import EventSchema, PatternErrors, PatternWarning, compile_query, explain
 
 SCHEMA = EventSchema(
     {
@@ -113,6 +113,27 @@ def test_each_mistake(tmp_path: Path, old: str, new: str, code: str, words: str)
     assert f"[{code}]" in shown
     assert words in shown
     assert shown.startswith("drop.yaml:")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "where", "words"),
+    [
+        ("SEQ(NOT C c, A a+, NOT D d)", [], "each stretch of events of a is a match of its own"),
+        ("SEQ(A a, NOT C c)", ["c.event_time < a.event_time + 2 days"], "write NOT C c within 2 days"),
+        ("SEQ(A a, NOT C c)", ["c.event_time - a.event_time <= 2 days"], "write NOT C c within 2 days"),
+        ("SEQ(A a, NOT C c)", ["a.event_time + 2 days > c.event_time"], "NOT c looks no further than within, 1 day"),
+        ("SEQ(NOT C c, A a)", ["a.event_time - c.event_time < 2 days"], "make within longer"),
+    ],
+)
+def test_legal_and_rarely_meant(pattern: str, where: list[str], words: str) -> None:
+    query = {"kind": "matches", "pattern": pattern, "where": where, "within": "1 day"}
+    schema = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string"})
+    with pytest.warns(PatternWarning, match=words):
+        plan = compile_query(query, schema)
+    assert words in explain(plan)
+    nearer = [text.replace("2 days", "1 day") for text in where]
+    if nearer:  # as far as it looks anyway
+        compile_query({**query, "where": nearer}, schema)
 
 
 def test_kind_trends_has_no_index() -> None:

@@ -138,6 +138,32 @@ def test_types_of_columns(tmp_path: Path) -> None:
     assert "did you mean 'zip'?" in mistakes(path)
 
 
+def test_some_columns_of_a_file(tmp_path: Path) -> None:
+    """The others may be anything; rows that are equal in those that are read are still a mistake."""
+    path = tmp_path / "priced.yaml"
+    text = "kind: matches\nname: priced\nsource: events\npattern: A a\nwithin: 1 minute\nwhere: [a.x = $least]\n"
+
+    def message(columns: str) -> str:
+        path.write_text(f"{text}for_each: {{file: pairs.csv{columns}}}\n")
+        with pytest.raises(PatternErrors) as failure:
+            evaluate(path, EVENTS)
+        return str(failure.value)
+
+    (tmp_path / "pairs.csv").write_text("a note,least,who\nfirst,1,x\nsecond,2,y\n")
+    assert "'a note' is no name of a parameter" in message("")
+    assert "name the others: columns: [least]" in message(", columns: [least, who]")
+    assert "the file has no column 'leest'" in message(", columns: [leest]")
+    assert "'least' is written twice" in message(", columns: [least, least]")
+    assert "expected names of columns" in message(", columns: least")
+    path.write_text(f"{text}for_each: {{file: pairs.csv, columns: [least]}}\n")
+    rows = evaluate(path, EVENTS)
+    assert rows.column_names[0] == "least"
+    assert "who" not in rows.column_names
+    assert rows["least"].to_pylist() == [1, 1, 2, 2]
+    (tmp_path / "pairs.csv").write_text("a note,least,who\nfirst,1,x\nsecond,1,y\n")
+    assert "this row is in the file already, on line 2" in message(", columns: [least]")
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
