@@ -26,6 +26,7 @@ from bench.family import family
 from bench.flights_backfill import flights_backfill
 from bench.flink.java import jars
 from bench.flink.peers import peers
+from bench.lengths import lengths
 from bench.matches import matches
 from bench.measured import Measured, show
 from bench.memory import memory
@@ -44,6 +45,7 @@ from bench.xml_spark import on_spark
 # The sections of the page in their order: each takes the folder in which its tables are made.
 SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
     "Kind trends": lambda folder: [*engine(), *calendar(), memory()],
+    "Length of trends": lambda folder: lengths(),
     "Kind automaton": lambda folder: automata(),
     "Kind matches": lambda folder: matches(),
     "Kind algebra": lambda folder: algebra(),

@@ -31,7 +31,7 @@ CHAINS = ("conjunction", "disjunction")
 _EXPECTED = {
     "pattern": "a pattern such as  A+ ,  SEQ(A+, NOT C, B)  or  Stock S{3,}",
     "condition": "a condition such as  S.price > NEXT(S).price ,  S.volume > 1000  or  [company, sector]",
-    "measure": "a measure: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute)",
+    "measure": "a measure: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute), MAX(LENGTH(*))",
     "duration_text": "a duration such as  10 minutes ,  1 day  or  INTERVAL '5' MINUTE",
 }
 

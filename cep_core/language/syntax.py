@@ -165,12 +165,19 @@ Condition: TypeAlias = Expr | Equivalence
 
 @dataclass(frozen=True)
 class Measure:
-    """`COUNT(*)` (variable None), `COUNT(V)`, `MIN|MAX|SUM|AVG(V.attr)`."""
+    """`COUNT(*)` (variable None), `COUNT(V)`, `MIN|MAX|SUM|AVG(V.attr)`. `of`: the function of a trend that is
+    aggregated, as in `MAX(LENGTH(*))` and `MAX(LENGTH(V))`. `by`: the second attribute of `MAX_BY(V.a, V.b)`, with its
+    variable. `distinct`: as in `COUNT(DISTINCT V.attr)`. `where`: the condition of FILTER; `LENGTH(*)` is a call
+    without arguments there."""
 
-    function: str  # count | min | max | sum | avg
+    function: str  # in lower case
     variable: str | None
     attribute: str | None
     span: Span = field(default=_NOWHERE, compare=False)
+    of: str = ""
+    by: tuple[str, str] | None = None
+    distinct: bool = False
+    where: Expr | None = None
 
 
 def children(node: Expr) -> tuple[Expr, ...]:

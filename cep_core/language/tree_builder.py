@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal, Overflow
 from typing import Any, cast
@@ -287,6 +288,33 @@ class Builder(Transformer[Token, Any]):
 
     def measure_attribute(self, meta: Any, c: list[Token]) -> s.Measure:
         return s.Measure(str(c[0]).lower(), str(c[1]), str(c[2]), _span(meta))
+
+    def measure_of_trends(self, meta: Any, c: list[Token]) -> s.Measure:
+        return s.Measure(str(c[0]).lower(), None, None, _span(meta), of=str(c[1]).lower())
+
+    def measure_of_variable(self, meta: Any, c: list[Token]) -> s.Measure:
+        return s.Measure(str(c[0]).lower(), str(c[2]), None, _span(meta), of=str(c[1]).lower())
+
+    def measure_by(self, meta: Any, c: list[Token]) -> s.Measure:
+        return s.Measure(str(c[0]).lower(), str(c[1]), str(c[2]), _span(meta), by=(str(c[3]), str(c[4])))
+
+    def measure_distinct(self, meta: Any, c: list[Token]) -> s.Measure:
+        if c[1].lower() != "distinct":
+            first, last = c[1].start_pos or 0, c[1].end_pos or 0
+            raise TextError(
+                f"'{c[1]}' is not expected here", first, last - first, "such as COUNT(DISTINCT V.attribute)"
+            )
+        return s.Measure(str(c[0]).lower(), str(c[2]), str(c[3]), _span(meta), distinct=True)
+
+    def filter_of_trends(self, meta: Any, c: list[Any]) -> s.Binary:
+        name, op, bound = c
+        first = name.start_pos or 0
+        call = s.Call(str(name).lower(), (), (first, first + len(name)))
+        return s.Binary("!=" if op == "<>" else str(op), call, bound, _span(meta))
+
+    def filtered(self, meta: Any, c: list[Any]) -> s.Measure:
+        measure: s.Measure = c[0]
+        return replace(measure, where=c[1], span=_span(meta))
 
 
 def _no_index(

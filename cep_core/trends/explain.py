@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from trendlake.cep_core.events.windows import CalendarWindows, Windows
 from trendlake.cep_core.language.unparse import duration, expression, moment
+from trendlake.cep_core.trends.compile.check_return import Lengths
 from trendlake.cep_core.trends.compile.dfa import Automaton, Cube, Transition
-from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.compile.plan import Plan, filtered
 from trendlake.cep_core.trends.compile.predecessors import Method, PairPredicate
 
 _COST = {
@@ -48,6 +49,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     for index, automaton in enumerate(plan.guards):
         yield f"NOT {index + 1} (its latest start before an event bounds the gap):"
         yield from _automaton(plan, automaton)
+    yield from _measures(plan)
     yield f"cost      {_cost(plan, overlap)}"
     yield from plan.warnings
 
@@ -57,6 +59,28 @@ def _windows(windows: Windows) -> str:
         return windows.in_words
     sliding = "tumbling" if windows.step == windows.longest else f"sliding by {duration(windows.step)}"
     return f"{duration(windows.longest)}, {sliding}, from {moment(windows.start(0))}"
+
+
+def _measures(plan: Plan) -> Iterator[str]:
+    """Passes other than that over all trends."""
+    if plan.output == "maximal":
+        yield "output    maximal: a pass backwards finds the stretches of events that are no part of a longer trend"
+    for measure in plan.measures:
+        if measure.lengths is not None:
+            automaton = filtered(plan.automata[0], measure.lengths)
+            states = f"{len(automaton.states)} state{'' if len(automaton.states) == 1 else 's'}"
+            yield f"measure   {measure.name}: a pass of its own, over {_of_length(measure.lengths)}; {states}"
+    if plan.longest:
+        yield "measure   LONGEST: a pass for the longest way to each event, then a walk back"
+    if plan.turns > 1:
+        yield f"turns     {plan.turns:,}: windows that overlap are computed apart"
+
+
+def _of_length(lengths: Lengths) -> str:
+    of = "" if lengths.variable is None else f" under {lengths.variable}"
+    if lengths.high is None:
+        return f"trends of {lengths.low} events or more{of}"
+    return f"trends of {lengths.low} to {lengths.high} events{of}"
 
 
 def _why_all(plan: Plan) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -21,13 +22,15 @@ from typing import Any
 import pyarrow as pa
 
 from tests.support import intervals
-from tests.support.cases import load
+from tests.support.cases import Case, load
 from tests.support.engines import TIME, to_table
 from trendlake.cep_core import PatternWarning, TrendlakeError, compile_query, run_plan
 from trendlake.cep_core.errors import PatternErrors
 from trendlake.cep_core.events.schema import schema_of
 
 FOLDER = Path(__file__).parent
+OF_LENGTH = re.compile(r"LENGTH|DURATION|LONGEST|FILTER|maximal")
+"""A query about the length of trends."""
 DIGESTS = FOLDER / "digests.json"
 KINDS = ("trends", "matches", "automaton", "algebra")
 
@@ -63,7 +66,8 @@ def entries(kind: str) -> Iterator[Entry]:
     if kind == "algebra":
         yield from (_of_intervals(case) for case in intervals.load() if not case.upstream)
     else:
-        yield from (Entry(case.name, case.query, case.events) for case in load(f"{kind}.yaml"))
+        cases = [*load(f"{kind}.yaml"), *(of_lengths() if kind == "trends" else ())]
+        yield from (Entry(case.name, case.query, case.events) for case in cases)
     for line in (FOLDER / f"{kind}.jsonl").read_text().splitlines():
         one = json.loads(line)
         names = ("id", "type", "time", *one["columns"])
@@ -73,6 +77,13 @@ def entries(kind: str) -> Iterator[Entry]:
         ]
         columns = {name: TYPES[kind] for name, kind in one["columns"].items()}
         yield Entry(one["name"], one["query"], rows, columns, one["watermark"], one["sequence"])
+
+
+def of_lengths() -> list[Case]:
+    """The worked cases of kind trends about lengths and chosen occurrences, in windows of UTC."""
+    cases = [case for case in load("calendar_and_length.yaml") if OF_LENGTH.search(str(case.query))]
+    chosen = [*(case for case in cases if "time_zone" not in case.query), *load("occurrences.yaml")]
+    return [replace(case, name=f"lengths: {case.name}") for case in chosen]
 
 
 def _of_intervals(case: intervals.Case) -> Entry:

@@ -37,6 +37,14 @@ WINDOWS = (
 ONE_WINDOW = {"within": "60 seconds", "origin": "1969-12-31T23:59:50Z"}
 
 MEASURES = ("COUNT({v})", "MIN({v}.{a})", "MAX({v}.{a})", "SUM({v}.{a})", "AVG({v}.{a})")
+CHOSEN = ("FIRST({v}.{a})", "LAST({v}.{a})", "MIN_BY({v}.{a}, {v}.{b})", "MAX_BY({v}.{a}, {v}.{b})")
+OF_TRENDS = (
+    *(f"{name}(LENGTH({of}))" for name in ("MIN", "MAX", "SUM", "AVG") for of in ("*", "{v}")),
+    *(f"{name}(DURATION(*))" for name in ("MIN", "MAX", "SUM", "AVG")),
+    *(f"COUNT(*) FILTER (WHERE LENGTH({of}) {op} {k})" for of, op, k in (("*", ">=", 2), ("*", "=", 3), ("*", "<", 3))),
+    *(f"COUNT(*) FILTER (WHERE LENGTH({{v}}) {op} {k})" for op, k in ((">", 1), ("<=", 1), ("=", 2))),
+    *["LONGEST(*)"] * 4,
+)
 
 _cells = {
     "x": st.sampled_from((-2, -1, 0, 1, 1, 2, 2, 3, 3, None)),
@@ -81,10 +89,11 @@ def questions(
     windows: bool = True,
     select: bool = True,
     conjunction: bool = True,
+    lengths: bool = False,
     depth: int = 3,
     most: int = 9,
 ) -> Question:
-    """A legal query, mostly, and a stream; the flags leave whole themes out."""
+    """A legal query, mostly, and a stream; the flags leave whole themes out, but for `lengths`, see `returns`."""
     pattern = draw(patterns(negation=negation, conjunction=conjunction, depth=depth))
     lines: list[str] = []
     if where:
@@ -96,12 +105,13 @@ def questions(
     query: dict[str, Any] = {"kind": "trends", "pattern": pattern.text}
     if lines:
         query["where"] = lines
-    query["return"] = draw(returns(pattern))
+    query["return"] = draw(returns(pattern, lengths=lengths))
     if equivalence and draw(st.integers(0, 3)) == 3:
         query["group_by"] = draw(st.sampled_from((["g"], ["h"], ["g", "h"])))
     query |= draw(bounds()) if windows else ONE_WINDOW
     if select and draw(st.integers(0, 2)) == 2:
         query["select"] = draw(st.sampled_from(SELECTIONS))
+    query |= draw(outputs(query))
     return query, draw(streams(pattern, most=most))
 
 
@@ -170,13 +180,17 @@ def repetitions(draw: st.DrawFn, depth: int = 3) -> str:
 
 
 @st.composite
-def repeated_questions(draw: st.DrawFn) -> Question:
+def repeated_questions(draw: st.DrawFn, *, lengths: bool = False) -> Question:
     """Variables at several positions, under every selection but mostly skip_till_next_match, which tells them apart."""
     sides = [draw(repetitions()) for _ in range(draw(st.sampled_from((1, 1, 1, 1, 2))))]
     if any(shape_of(parse_pattern(side)).nullable for side in sides):
         sides = [f"SEQ({side}, B)" for side in sides]
     pattern = drawn(" AND ".join(f"({side})" for side in sides) if len(sides) > 1 else sides[0])
-    query: dict[str, Any] = {"kind": "trends", "pattern": pattern.text, "return": draw(returns(pattern))}
+    query: dict[str, Any] = {
+        "kind": "trends",
+        "pattern": pattern.text,
+        "return": draw(returns(pattern, lengths=lengths)),
+    }
     lines = draw(conditions.adjacent(pattern)) if draw(st.integers(0, 2)) == 2 else []
     if draw(st.integers(0, 3)) == 3:
         lines.append(draw(conditions.equivalence(pattern)))
@@ -184,6 +198,7 @@ def repeated_questions(draw: st.DrawFn) -> Question:
         query["where"] = lines
     query["select"] = draw(st.sampled_from(("skip_till_next_match",) * 6 + (*SELECTIONS[1:], "skip_till_any_match")))
     query |= draw(bounds()) if draw(st.integers(0, 2)) == 2 else ONE_WINDOW
+    query |= draw(outputs(query))
     return query, draw(streams(pattern, most=9))
 
 
@@ -224,12 +239,24 @@ def bounds(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def returns(draw: st.DrawFn, pattern: Drawn) -> dict[str, str]:
-    """`COUNT(*)` and up to three more measures of positive variables; AND goes with `COUNT(*)` only."""
+def returns(draw: st.DrawFn, pattern: Drawn, *, lengths: bool = False) -> dict[str, str]:
+    """`COUNT(*)` and up to three more measures of positive variables; AND goes with `COUNT(*)` only. `lengths`: of what
+    trends are, and of occurrences that are chosen."""
     measures = {"trends": "COUNT(*)"}
-    for k in range(0 if pattern.conjunction else draw(st.integers(0, 3))):
-        text = draw(st.sampled_from(MEASURES))
-        measures[f"m{k}"] = text.format(
-            v=draw(st.sampled_from(pattern.positive)), a=draw(st.sampled_from(("x", "n", "y")))
-        )
+    texts = (*CHOSEN, *OF_TRENDS, *(() if lengths else (*MEASURES, *MEASURES)))
+    for k in range(0 if pattern.conjunction else draw(st.integers(int(lengths), 3))):
+        text = draw(st.sampled_from(texts))
+        v = draw(st.sampled_from(pattern.positive))
+        if text in (*MEASURES, *CHOSEN) and draw(st.integers(0, 3)) == 3:
+            text += f" FILTER (WHERE {draw(st.sampled_from(conditions.LOCAL))})"
+        a, b = draw(st.sampled_from(("x", "n", "y"))), draw(st.sampled_from(("x", "n", "y", "event_time")))
+        measures[f"m{k}"] = text.format(v=v, a=a, b=b)
     return measures
+
+
+@st.composite
+def outputs(draw: st.DrawFn, query: dict[str, Any]) -> dict[str, Any]:
+    """`output: maximal` now and then, where it may stand, mostly."""
+    contiguous = query.get("select") in ("contiguous", "partition_contiguous")
+    allowed = contiguous and "LONGEST(*)" not in query["return"].values() and " AND " not in query["pattern"]
+    return {"output": "maximal"} if allowed and draw(st.integers(0, 1)) else {}

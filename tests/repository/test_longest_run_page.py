@@ -22,7 +22,7 @@ from trendlake.pipelines.project.paths import Project
 
 PAGE = (ROOT / "docs" / "how-to" / "longest-run.md").read_text()
 FILES = re.findall(r"^```yaml\n# (conf/patterns/\w+\.yaml)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-RISE, LONGEST = (plain(parse_yaml(text, name).data) for name, text in FILES)
+RISES, RISE, LONGEST = (plain(parse_yaml(text, name).data) for name, text in FILES)
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 CONTRACT = """
 apiVersion: v3.1.0
@@ -75,21 +75,27 @@ def table(first_column: str, last_column: str) -> list[list[str]]:
     """The cells of the page's table with these columns."""
     lines = PAGE.splitlines()
     (start,) = [
-        number for number, line in enumerate(lines) if line.startswith(f"| {first_column} |") and last_column in line
+        number
+        for number, line in enumerate(lines)
+        if line.startswith(f"| {first_column} |") and line.endswith(f" {last_column} |")
     ]
     body = takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in body]
 
 
 def test_the_page_shows_what_is_computed() -> None:
-    given_readings = {machine: [float(v) for v in values.split()] for machine, values in table("machine", "celsius,")}
-    rows = rises(readings(given_readings))
+    celsius = table("machine", "celsius, one reading an hour from 00:00")
+    events = readings({machine: [float(v) for v in values.split()] for machine, values in celsius})
+    names = ("machine", "runs", "longest", "mean", "slowest", "three")
+    of_a_day = sorted([str(row[name]) for name in names] for row in evaluate(RISES, events).to_pylist())
+    assert of_a_day == table("machine", "three")
+    rows = rises(events)
     shown = sorted(
         [row["machine"], f"{row['start']:%H:%M}", f"{row['end']:%H:%M}", str(row["rises"])] for row in rows.to_pylist()
     )
-    assert shown == table("machine", "| rises |")
+    assert shown == table("machine", "rises")
     actual = sorted([row["machine"], str(row["runs"]), str(int(row["longest"]))] for row in longest(rows))
-    assert actual == table("machine", "| longest |")
+    assert actual == table("machine", "longest")
 
 
 def complete_runs(values: list[float]) -> list[int]:
@@ -103,6 +109,15 @@ def complete_runs(values: list[float]) -> list[int]:
             lengths.append(length)
         length, begun = 0, True
     return lengths
+
+
+@given(st.lists(st.integers(60, 64).map(float), min_size=1, max_size=20))
+def test_runs_of_a_day_are_those_of_a_loop(values: list[float]) -> None:
+    lengths = [1]
+    for before, value in pairwise(values):
+        lengths[-1:] = [lengths[-1] + 1] if value > before else [lengths[-1], 1]
+    (row,) = evaluate(RISES, readings({"m": values})).to_pylist()
+    assert (row["runs"], row["longest"], row["mean"]) == (len(lengths), max(lengths), sum(lengths) / len(lengths))
 
 
 @given(st.lists(st.integers(60, 64).map(float), min_size=1, max_size=20))

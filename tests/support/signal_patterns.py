@@ -51,6 +51,40 @@ pattern: SEQ(A a, B b, NOT C c within 7 hours)
 where: ["[place]"]
 within: 3 hours
 """,
+    # Of trends: their lengths, how long they last, one of the longest; of occurrences: those that are chosen.
+    "lengths": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: (A a OR B b)+
+where: ["[place]", "a.price <= NEXT(a).price"]
+return:
+  trends: COUNT(*)
+  most: MAX(LENGTH(*))
+  mean: AVG(LENGTH(a))
+  total: SUM(LENGTH(*))
+  lasts: AVG(DURATION(*))
+  sum: SUM(DURATION(*))
+  three: COUNT(*) FILTER (WHERE LENGTH(*) >= 3)
+  high: AVG(a.price) FILTER (WHERE a.price > 3)
+  events: LONGEST(*)
+  first: FIRST(a.remark)
+  dearest: MAX_BY(a.event_id, a.price)
+group_by: [place]
+within: 8 hours
+slide: 4 hours
+""",
+    # A changed event joins runs or cuts them.
+    "maximal runs": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[place]", "a.price <= NEXT(a).price"]
+select: partition_contiguous
+output: maximal
+return: {runs: COUNT(*), longest: MAX(LENGTH(*)), mean: AVG(LENGTH(*)), lasts: MAX(DURATION(*)), events: COUNT(a)}
+group_by: [place]
+within: 12 hours
+""",
     # The events of the NOT need not agree on anything: each touches every group of its windows.
     "a NOT for all": """\
 kind: trends
@@ -225,7 +259,7 @@ within: 5 hours
 }
 KINDS = ("plain", "algebra", "documents")
 """One of each sort of work in a worker: kernels by partition, operators over a partition, documents in one shard."""
-ALWAYS = ("plain", "automaton", "documents of all history")
+ALWAYS = ("plain", "lengths", "maximal runs", "automaton", "documents of all history")
 """Those that `make test` tries too; `make chaos` tries all."""
 EDITS = {
     "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),

@@ -19,10 +19,11 @@ from trendlake.cep_core.errors import (
 )
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.expressions.advice import Advice
-from trendlake.cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
+from trendlake.cep_core.expressions.types import ExpressionError
 from trendlake.cep_core.language import parse
 from trendlake.cep_core.language import syntax as s
-from trendlake.cep_core.patterns.resolver import Checking, constant_true
+from trendlake.cep_core.patterns.resolver import constant_true
+from trendlake.cep_core.trends.compile.check_return import CheckedMeasure, ReturnChecker
 from trendlake.cep_core.trends.compile.model import TrendsPattern
 from trendlake.cep_core.yaml.source import Path_
 
@@ -33,17 +34,6 @@ class EquivalenceAttribute:
 
     name: str
     scope: frozenset[str] | None = None
-
-
-@dataclass(frozen=True)
-class CheckedMeasure:
-    """A `return` column: `function` of `attribute` over occurrences of `variable` (`count` of trends when None)."""
-
-    name: str
-    function: str
-    variable: str | None
-    attribute: str | None
-    family: str
 
 
 @dataclass(frozen=True)
@@ -65,7 +55,7 @@ class CheckedQuery:
     advice: tuple[Advice, ...] = ()
 
 
-class _Checker(Checking):
+class _Checker(ReturnChecker):
     pattern: TrendsPattern
 
     def __init__(self, pattern: TrendsPattern, schema: EventSchema) -> None:
@@ -221,58 +211,7 @@ class _Checker(Checking):
         ]
         return [EquivalenceAttribute(name) for name in everywhere] + scoped
 
-    # --- measures and groups
-    def check_measures(self, node: s.PatternNode | None) -> list[CheckedMeasure]:
-        measures = []
-        for name, text in self.pattern.returns.items():
-            path: Path_ = ("return", name)
-            measure = self.parsed(parse.parse_measure, text, path)
-            if measure is None:
-                continue
-            try:
-                measures.append(self._measure(name, measure))
-            except ExpressionError as error:
-                self.report(error.cause, path, (error.offset, error.offset + error.width))
-                continue
-            if isinstance(node, s.And) and (measure.function, measure.variable) != ("count", None):
-                self.report(BadPatternError("a pattern with AND returns COUNT(*) only"), path, measure.span)
-        return measures
-
-    def _measure(self, name: str, measure: s.Measure) -> CheckedMeasure:
-        known = ("count", "min", "max", "sum", "avg")
-        if measure.function not in known:
-            raise ExpressionError(
-                BadConditionError(
-                    f"there is no aggregate '{measure.function.upper()}'", hint=did_you_mean(measure.function, known)
-                ),
-                measure.span,
-            )
-        if measure.function == "count":
-            if measure.attribute is not None:
-                hint = f"COUNT(*) counts trends, COUNT({measure.variable}) the events under {measure.variable}"
-                raise ExpressionError(BadConditionError("COUNT takes * or a variable", hint=hint), measure.span)
-        elif measure.attribute is None:
-            hint = f"such as {measure.function.upper()}(S.price)"
-            raise ExpressionError(
-                BadConditionError(f"{measure.function.upper()} takes a variable's attribute", hint=hint), measure.span
-            )
-        family = "int"
-        if measure.variable is not None:
-            self.variable(measure.variable, measure.span)
-            if measure.variable not in self.positive:
-                message = f"'{measure.variable}' is under NOT: no trend has events of it"
-                raise ExpressionError(BadConditionError(message), measure.span)
-        if measure.attribute is not None:
-            family = self.column(measure.attribute, measure.span)
-            takes = NUMERIC if measure.function in ("sum", "avg") else ORDERED - {"boolean"}
-            if family not in takes and family != "null":
-                message = f"{measure.function.upper()} does not take a {family}"
-                raise ExpressionError(TypeMismatchError(message), measure.span)
-            if family == "string":
-                place = self.place_of(("return", name), measure.span)
-                self.adviser.order(measure.function.upper(), [measure.attribute], place)
-        return CheckedMeasure(name, measure.function, measure.variable, measure.attribute, family)
-
+    # --- groups
     def check_groups(self) -> None:
         for i, name in enumerate(self.pattern.group_by):
             if name not in self.families:
@@ -288,7 +227,7 @@ def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:
         checker.check_groups()
         raise PatternErrors(checker.errors)
     local, adjacent, never, equivalence = checker.check_where()
-    measures = checker.check_measures(node)
+    measures = checker.check_measures(pattern.returns, node)
     checker.check_groups()
     if checker.errors:
         raise PatternErrors(checker.errors)

@@ -186,6 +186,31 @@ def requiring(automaton: Automaton, variables: frozenset[str]) -> Automaton:
     return merge_equivalent(Automaton(states, tuple(transitions)))
 
 
+def of_length(automaton: Automaton, variables: frozenset[str], low: int, high: int | None) -> Automaton:
+    """The trends that have `low` to `high` events (None: no bound) under one of `variables`: each state once for each
+    number of such events so far. Without a bound the last number includes all larger ones."""
+    most = low if high is None else high
+    index: dict[tuple[int, int], int] = {}
+    transitions: dict[Transition, None] = {}
+    leaving: dict[int | None, list[Transition]] = {}
+    for t in automaton.transitions:
+        leaving.setdefault(t.source, []).append(t)
+    todo: list[tuple[int | None, int]] = [(None, 0)]
+    while todo:
+        q, before = todo.pop()
+        for t in leaving.get(q, ()):
+            count = before + (automaton.states[t.target].variable in variables)
+            if count > most and high is not None:
+                continue
+            place = (t.target, min(count, most))
+            if place not in index:
+                index[place] = len(index)
+                todo.append(place)
+            transitions[Transition(None if q is None else index[q, before], index[place], t.gap)] = None
+    states = [automaton.states[q] if count >= low else State(automaton.states[q].variable) for q, count in index]
+    return merge_equivalent(Automaton(tuple(states), tuple(transitions)))
+
+
 def implied(automaton: Automaton) -> Automaton:
     """The automaton without `next` where that adds nothing: where `next` names all variables that may follow the event,
     so that it means the first time of any of them. That holds for a state made of positions with the same followers."""

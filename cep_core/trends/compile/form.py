@@ -26,8 +26,8 @@ def bindings(plan: Plan) -> tuple[Binding, ...] | None:
 
 def form_of(plan: Plan, left: tuple[tuple[s.Expr, ...], ...]) -> Plan | None:
     """The plan with the conditions `left`, by variable, as its only local ones; None where it is not to be run as one
-    with others: where it is cut by values or windows, or counts pairs of trends."""
-    if len(plan.automata) > 1 or plan.scoped or plan.window_by_window:
+    with others: where it is cut by values or windows, counts pairs of trends, or returns a longest one."""
+    if len(plan.automata) > 1 or plan.scoped or plan.window_by_window or plan.longest:
         return None
     local = tuple((variable, node) for variable, nodes in zip(plan.variables, left, strict=True) for node in nodes)
     return replace(plan, local=local, warnings=())
@@ -43,6 +43,6 @@ def with_members(form: Plan) -> Plan:
 
 def has_lanes(form: Plan) -> bool:
     """Whether plans of this form can be lanes of one pass: counts, of windows that do not overlap, without NOTs."""
-    counts = all(measure.function == "count" for measure in form.measures)
+    counts = all(measure.function == "count" and measure.lengths is None for measure in form.measures)
     whole = form.select == "skip_till_any_match" and form.windows.overlap == 1
     return counts and whole and not form.guards and not form.never and len(form.automata) == 1

@@ -12,6 +12,8 @@ from trendlake.cep_core.events.windows import CalendarWindows, Windows
 from trendlake.cep_core.patterns.lengths import Asked, MaybeWindowLength, WindowLength, WindowOrigin
 from trendlake.cep_core.patterns.model import RESERVED_COLUMNS, FamilyPattern, Identifier, Selection
 
+Output = Literal["all", "maximal"]
+
 
 class TrendsPattern(FamilyPattern):
     """One pattern of kind trends, as an analyst wrote it."""
@@ -22,7 +24,7 @@ class TrendsPattern(FamilyPattern):
     where: tuple[str, ...] = ()
     """Conditions that must all hold: on one event, on neighbours (S.price > NEXT(S).price), equal for all ([city])."""
     returns: dict[Identifier, str] = Field(alias="return", min_length=1)
-    """Result columns: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute)."""
+    """Result columns: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG of V.attribute, LENGTH(*) or DURATION(*), LONGEST(*) ..."""
     group_by: tuple[Identifier, ...] = ()
     """Columns by which results are grouped."""
     within: WindowLength
@@ -34,6 +36,8 @@ class TrendsPattern(FamilyPattern):
     """A moment at which a window begins; the epoch where none is said. With time_zone a local date or time."""
     select: Selection = "skip_till_any_match"
     """Which events may be skipped between two of a trend."""
+    output: Output = "all"
+    """The trends that count: all, or those whose events are no proper part of another's (maximal)."""
     empty_windows: bool = False
     """Rows for groups that have events but no trend."""
 

@@ -24,10 +24,11 @@ from trendlake.cep_core.fingerprint import ADDED, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.patterns.model import Selection
 from trendlake.cep_core.plan import ANY, OneForm, ResultShape
-from trendlake.cep_core.trends.compile.check import CheckedMeasure, CheckedQuery, check
-from trendlake.cep_core.trends.compile.dfa import Automaton, Cube, implied, intersect
+from trendlake.cep_core.trends.compile.check import CheckedQuery, check
+from trendlake.cep_core.trends.compile.check_return import CheckedMeasure, Lengths
+from trendlake.cep_core.trends.compile.dfa import Automaton, Cube, implied, intersect, of_length
 from trendlake.cep_core.trends.compile.glushkov import build
-from trendlake.cep_core.trends.compile.model import TrendsPattern
+from trendlake.cep_core.trends.compile.model import Output, TrendsPattern
 from trendlake.cep_core.trends.compile.predecessors import Layer, Method, PairPredicate, pair_predicate
 
 LANGUAGE_VERSION = 1
@@ -69,6 +70,8 @@ class Plan(OneForm):
     implied: tuple[str, ...] = ()
     """Group columns no equivalence names: they part trends, but not the stream of `partition_contiguous`."""
     advice: tuple[Advice, ...] = field(default=(), compare=False)
+    output: Output = field(default="all", metadata=ADDED)
+    """Whether all trends count, or those alone whose events are no proper part of another's."""
     having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
     """Conditions on a result row: see `cep_core.having`."""
 
@@ -114,6 +117,19 @@ class Plan(OneForm):
         return self.select in ("contiguous", "partition_contiguous")
 
     @property
+    def longest(self) -> bool:
+        """Whether a longest trend is asked for."""
+        return any(m.function == "longest" for m in self.measures)
+
+    @property
+    def turns(self) -> int:
+        """In how many passes windows are computed, so that those of one pass do not overlap: times are counted from a
+        window's start, and an event is in one trend's path. 1: no measure asks for it."""
+        if self.longest or any(m.of == "duration" for m in self.measures):
+            return self.windows.overlap
+        return 1
+
+    @property
     def of_any(self) -> bool:
         """Whether a variable binds events of every type."""
         return any(kind == ANY for _, kind in self.types)
@@ -132,7 +148,11 @@ class Plan(OneForm):
         if self.whole_stream:
             names.append(self.schema.sequence or self.schema.event_id)
         names += [*self.shared, *(name for name, _ in self.scoped), *self.group_by]
-        names += [m.attribute for m in self.measures if m.attribute is not None]
+        names += [name for m in self.measures for name in m.reads]
+        if any(m.ordered for m in self.measures):
+            names.append(self.schema.event_id)
+        if self.schema.sequence is not None and self.longest:
+            names.append(self.schema.sequence)
         for _, condition in self.local:
             names += [attribute.name for attribute in s.attributes(condition)]
         for pair in self.pairs:
@@ -176,17 +196,22 @@ class Plan(OneForm):
         fields += [pa.field("window_start", TIME_TYPE), pa.field("window_end", TIME_TYPE)]
         fields += [pa.field("window_date", pa.date32())] if self.windows.dated else []
         for measure in self.measures:
-            if measure.function == "count":
-                fields.append(pa.field(measure.name, COUNT_TYPE))
+            fields.append(pa.field(measure.name, self._type(measure, families)))
+            if measure.counts or measure.function == "sum":
                 fields.append(pa.field(f"{measure.name}_log10", pa.float64()))
-            elif measure.function == "sum":
-                fields.append(pa.field(measure.name, pa.float64()))
-                fields.append(pa.field(f"{measure.name}_log10", pa.float64()))
-            elif measure.function == "avg":
-                fields.append(pa.field(measure.name, pa.float64()))
-            else:
-                fields.append(pa.field(measure.name, arrow_type(families[str(measure.attribute)])))
         return pa.schema(fields)
+
+    def _type(self, measure: CheckedMeasure, families: dict[str, str]) -> pa.DataType:
+        """The type in which results show a measure."""
+        if measure.counts:
+            return COUNT_TYPE
+        if measure.function in ("sum", "avg") or measure.of == "duration":
+            return pa.float64()
+        if measure.of == "length":
+            return pa.int64()
+        if measure.function == "longest":
+            return pa.list_(key_type(families[self.schema.event_id]))
+        return arrow_type(families[str(measure.attribute)])
 
     @property
     def result_shape(self) -> ResultShape:
@@ -194,11 +219,9 @@ class Plan(OneForm):
         columns: dict[str, list[str]] = {"group": list(self.group_by)}
         columns |= {"window_date": ["window_date"]} if self.windows.dated else {}
         trends = "trend_count_or_zero" if self.empty_windows else "trend_count"
-        sorts = {"sum": "sum", "avg": "mean", "min": "extreme", "max": "extreme"}
         for measure in self.measures:
-            sort = sorts.get(measure.function) or (trends if measure.variable is None else "occurrence_count")
-            columns.setdefault(sort, []).append(measure.name)
-            if measure.function in ("count", "sum"):
+            columns.setdefault(_sort(measure, trends), []).append(measure.name)
+            if measure.counts or measure.function == "sum":
                 columns.setdefault("log10", []).append(f"{measure.name}_log10")
         counts = [f"{measure.name}_log10" for measure in self.measures if measure.function == "count"]
         by_sort = {sort: tuple(names) for sort, names in columns.items()}
@@ -220,6 +243,23 @@ class Plan(OneForm):
     def method(self, layer: Layer) -> Method:
         """How the predecessors of such a transition are found."""
         return self.pair(layer.earlier, layer.later).method_with(len(layer.resets), bool(layer.bounds))
+
+
+def filtered(automaton: Automaton, lengths: Lengths) -> Automaton:
+    """The automaton of the trends of such lengths, for COUNT(*) FILTER."""
+    variables = frozenset(automaton.variables if lengths.variable is None else (lengths.variable,))
+    return of_length(automaton, variables, lengths.low, lengths.high)
+
+
+def _sort(measure: CheckedMeasure, trends: str) -> str:
+    """The sort of a measure's column in the results contract; `trends`: that of COUNT(*)."""
+    if measure.counts:
+        alone = measure.function == "count" and measure.variable is None and measure.lengths is None
+        return trends if alone else "occurrence_count"
+    if measure.of == "duration" and measure.function != "sum":
+        return "duration"
+    sorts = {"sum": "sum", "avg": "mean", "longest": "witness"}
+    return sorts.get(measure.function) or measure.of or "extreme"
 
 
 def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
@@ -261,6 +301,7 @@ def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
         warnings=warnings,
         implied=tuple(name for name in pattern.group_by if name not in named),
         advice=checked.advice,
+        output=pattern.output,
     )
     _supported(pattern, plan)
     for warning in warnings:
@@ -330,7 +371,27 @@ def _supported(pattern: TrendsPattern, plan: Plan) -> None:
             raise PatternErrors(
                 [BadConditionError(message, place=place, hint=f"add [{name}] to where, or do not group by it")]
             )
+    if plan.output == "maximal":
+        _maximal(pattern, plan)
     if len(plan.variables) > 63:
         raise PatternErrors([NotSupportedError("more than 63 variables", place=pattern.document.place(("pattern",)))])
     if len(plan.guards) > 63:
         raise PatternErrors([NotSupportedError("more than 63 NOTs", place=pattern.document.place(("pattern",)))])
+
+
+def _maximal(pattern: TrendsPattern, plan: Plan) -> None:
+    """Refuse `output: maximal` where no pass finds the trends that are part of others."""
+    place = pattern.document.place(("output",))
+    if not plan.whole_stream:
+        message = "`output: maximal` needs `select: partition_contiguous` or `contiguous`"
+    elif len(plan.automata) > 1:
+        message = "`output: maximal` with AND"
+    elif plan.longest:
+        message = "LONGEST with `output: maximal`"
+        at = next(m.name for m in plan.measures if m.function == "longest")
+        place = pattern.document.place(("return", at))
+    elif any(not set(plan.variables) <= scope for _, scope in plan.scoped):
+        message = "`output: maximal` with an equivalence of some variables only"
+    else:
+        return
+    raise PatternErrors([NotSupportedError(message, place=place)])

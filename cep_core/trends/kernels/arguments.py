@@ -163,18 +163,34 @@ class Predecessors(NamedTuple):
     links: Links
 
 
+STARTS, EACH, SPAN = -1, -2, -3
+"""In place of a variable, in `Weights`: over events that begin a trend; over all of a trend's events; once a trend, the
+last event's number less that of the first."""
+
+LARGEST, ADDED, LATEST = range(3)
+"""The aggregates of a trend whose largest over trends is an extremum: the largest number of its events; their sum; the
+number of its first event less that of its last."""
+
+
 class Weights(NamedTuple):
-    """Aggregates of a pass: sum k adds `weights[k]` for each event of variable `variable[k]` (row 0: trends, unused);
-    extremum m is the largest of `extremes[m]` over events of variable `extreme[m]` (-1: over events that begin a
-    trend). (K), (K, n), (M), (M, n; -inf where NULL)."""
+    """Aggregates of a pass: sum k adds `weights[k]` for each event of variable `variable[k]` (row 0: trends, unused),
+    or as `EACH` and `SPAN` say; extremum m is the largest over trends of what `how[m]` makes of `extremes[m]`, over
+    events of variable `extreme[m]`, or as `STARTS` and `EACH` say. (K), (K, n), (M), (M, n; -inf where NULL), (M)."""
 
     variable: Int64s
     weights: Float64s
     extreme: Int64s
     extremes: Float64s
+    how: Int64s
+
+    @property
+    def spans(self) -> bool:
+        """Whether an aggregate reads a trend's first and last event."""
+        return bool((self.variable == SPAN).any() or (self.how == LATEST).any())
 
     def without_extremes(self) -> Weights:
-        return Weights(self.variable, self.weights, np.zeros(0, np.int64), np.zeros((0, self.weights.shape[1])))
+        none = np.zeros(0, np.int64)
+        return Weights(self.variable, self.weights, none, np.zeros((0, self.weights.shape[1])), none)
 
 
 class Work(NamedTuple):
@@ -196,10 +212,13 @@ class Work(NamedTuple):
 
 class Results(NamedTuple):
     """By task: `sums` (T, K in a tier), `extremes` (T, M), `hit`: whether there is a trend, `large`: given up, as a
-    count is too large for the tier. `emit` (n, or empty): extreme 0 of what ends at each event."""
+    count is too large for the tier. `emit` (n, or empty): extreme 0 of what ends at each event. `reach` (n, S; or
+    none): extreme 0 of what leads to each event in each state; counts may then be infinite, and no task is given up.
+    """
 
     sums: AnyArray
     extremes: Float64s
     hit: Bools
     large: Bools
     emit: Float64s
+    reach: Float64s

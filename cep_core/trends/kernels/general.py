@@ -6,7 +6,7 @@ section 4.3, with automaton states for template states and rows for counts):
     row(e, q) = [a trend may begin here] + sum of row(v, p) over transitions p -> q and predecessors v of e
 
 Events of equal time are computed before any of them is inserted, so they never precede one another. Predecessor sums
-are found as `predecessors` says.
+are extremum as `predecessors` says.
 
 Sizes: n events sorted by (partition, time); S states; T tasks; G guards; L layers; K numbers a row; M extrema.
 """
@@ -21,7 +21,21 @@ from trendlake.cep_core import compiled
 from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 from trendlake.cep_core.trends.kernels import columns as c
-from trendlake.cep_core.trends.kernels.arguments import Events, Guards, Nfa, Predecessors, Results, Tasks, Weights, Work
+from trendlake.cep_core.trends.kernels.arguments import (
+    ADDED,
+    EACH,
+    LATEST,
+    SPAN,
+    STARTS,
+    Events,
+    Guards,
+    Nfa,
+    Predecessors,
+    Results,
+    Tasks,
+    Weights,
+    Work,
+)
 from trendlake.cep_core.trends.kernels.divide_and_conquer import begin, conquer, cut
 from trendlake.cep_core.trends.kernels.numbers import add, clear, one, too_large, weigh
 from trendlake.cep_core.trends.kernels.predecessors import follow, halved, insert, linked, stored, tried
@@ -29,9 +43,9 @@ from trendlake.cep_core.trends.kernels.predecessors import follow, halved, inser
 NEVER = -(2**63)
 """The bound of a NOT that nothing has matched yet; its counterpart for `after` is 2^63 - 1."""
 
-ANY, NEXT, CONTIGUOUS = 0, 1, 2
-"""How predecessors are linked: all earlier ones; those whose next possible event is this time; the event just
-before."""
+ANY, NEXT, CONTIGUOUS, WHOLE = 0, 1, 2, 3
+"""How predecessors are linked: all earlier ones; those whose next possible event is this time; the event just before;
+the same, of trends that begin with the first event of a task and end with its last."""
 
 
 @compiled.part
@@ -44,12 +58,16 @@ def bound_of(guards: Int64s, first: int, last: int, bounds: Int64s, w: int) -> A
 
 
 @compiled.inlined
-def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, e: int, q: int, row: int, ws: int) -> bool:
-    """Set a row to the trends that begin with event e in state q; whether there are any."""
+def _start(
+    nfa: Nfa, guards: Guards, weights: Weights, work: Work, numbers: int, e: int, q: int, row: int, ws: int, may: bool
+) -> bool:
+    """Set a row to the trends that begin with event e in state q, if any `may`; whether there are any."""
     clear(work.values, row)
     for m in range(work.ext.shape[1]):
         work.ext[row, m] = -np.inf
     begins = False
+    if not may:
+        return begins
     for t in range(nfa.start_of[q], nfa.start_of[q + 1]):
         may = True
         for g in range(nfa.start[t, c.HOLDS], nfa.start[t, c.HOLDS_END]):
@@ -60,8 +78,14 @@ def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, e: int, q: in
             begins = True
             one(work.values, row)
             for m in range(work.ext.shape[1]):
-                if weights.extreme[m] == -1:
+                if weights.how[m] == ADDED:
+                    work.ext[row, m] = 0.0
+                elif weights.extreme[m] == STARTS:
                     work.ext[row, m] = max(work.ext[row, m], weights.extremes[m, e])
+    if begins:
+        for k in range(1, numbers):
+            if weights.variable[k] == SPAN and weights.weights[k, e] != 0:
+                weigh(work.values, row, k, work.values, row, -weights.weights[k, e])
     return begins
 
 
@@ -69,15 +93,29 @@ def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, e: int, q: in
 def _weigh(weights: Weights, work: Work, numbers: int, e: int, variable: int, row: int) -> None:
     """Add event e to the aggregates of a row."""
     for k in range(1, numbers):
-        if weights.variable[k] == variable and weights.weights[k, e] != 0:
-            weigh(work.values, row, k, weights.weights[k, e])
+        if (weights.variable[k] == variable or weights.variable[k] == EACH) and weights.weights[k, e] != 0:
+            weigh(work.values, row, k, work.values, row, weights.weights[k, e])
     for m in range(work.ext.shape[1]):
-        if weights.extreme[m] == variable:
-            work.ext[row, m] = max(work.ext[row, m], weights.extremes[m, e])
+        if weights.extreme[m] == variable or weights.extreme[m] == EACH:
+            if weights.how[m] == ADDED:
+                work.ext[row, m] += weights.extremes[m, e]
+            else:
+                work.ext[row, m] = max(work.ext[row, m], weights.extremes[m, e])
 
 
 @compiled.inlined
-def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, e: int, q: int, row: int, we: int) -> None:
+def _end(
+    nfa: Nfa,
+    guards: Guards,
+    weights: Weights,
+    work: Work,
+    results: Results,
+    task: int,
+    e: int,
+    q: int,
+    row: int,
+    we: int,
+) -> None:
     """Add a row to the results, if trends may end in state q."""
     for t in range(nfa.accept_of[q], nfa.accept_of[q + 1]):
         may = True
@@ -86,8 +124,14 @@ def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, e: i
         if may:
             results.hit[task] = True
             add(results.sums, task, work.values, row)
+            for k in range(1, results.sums.shape[1]):
+                if weights.variable[k] == SPAN and weights.weights[k, e] != 0:
+                    weigh(results.sums, task, k, work.values, row, weights.weights[k, e])
             for m in range(work.ext.shape[1]):
-                results.extremes[task, m] = max(results.extremes[task, m], work.ext[row, m])
+                extremum = work.ext[row, m]
+                if weights.how[m] == LATEST:
+                    extremum -= weights.extremes[m, e]
+                results.extremes[task, m] = max(results.extremes[task, m], extremum)
             if results.emit.shape[0] > 0:
                 results.emit[e] = max(results.emit[e], work.ext[row, 0])
             break
@@ -106,13 +150,13 @@ def run(
     keep: bool,
     results: Results,
 ) -> None:
-    """Fill `results`; `large` where tier F gave up. `linking`: ANY, NEXT or CONTIGUOUS. `keep`: whether the rows of a
-    whole task are kept, for scans, bounds and links."""
+    """Fill `results`; `large` where tier F gave up. `linking`: ANY, NEXT, CONTIGUOUS or WHOLE. `keep`: whether the rows
+    of a whole task are kept, for scans, bounds and links."""
     tasks, events, nfa, guards = borrowed(tasks), borrowed(events), borrowed(nfa), borrowed(guards)
     ranks, ranges, fenwick, halves, divides, predicates, links = borrowed(predecessors)
     weights, work, results = borrowed(weights), borrowed(work), borrowed(results)
     time, ok, states, parts = events.time, events.ok, nfa.variable.shape[0], halves.halves.shape[0]
-    numbers, extrema = results.sums.shape[1], results.extremes.shape[1]
+    numbers, extrema, reaches = results.sums.shape[1], results.extremes.shape[1], results.reach.shape[0] > 0
     tick: Any = np.int64(0)
 
     for task in range(tasks.lo.shape[0]):
@@ -155,11 +199,12 @@ def run(
                     work.link[row, 0] = -2
                     if not (ok[e] >> np.uint64(nfa.variable[q])) & np.uint64(1):
                         continue
-                    touched = _start(nfa, guards, weights, work, e, q, row, ws)
+                    may = linking != WHOLE or e == first
+                    touched = _start(nfa, guards, weights, work, numbers, e, q, row, ws, may)
                     for t in range(nfa.into_of[q], nfa.into_of[q + 1]):
                         low = bound_of(guards.lists, nfa.into[t, c.HOLDS], nfa.into[t, c.HOLDS_END], guards.bounds, e)
                         if linking != ANY:
-                            target = e if linking == CONTIGUOUS else i
+                            target = i if linking == NEXT else e
                             more = linked(nfa, guards, links, predicates, time, work, first, target, t, e, row, low)
                         elif nfa.into[t, c.HALF] >= 0:
                             more = halved(nfa, halves, divides, work, first, halves.edges[done], t, e, row)
@@ -171,7 +216,7 @@ def run(
                     if touched:
                         work.link[row, 0] = -1
                         _weigh(weights, work, numbers, e, nfa.variable[q], row)
-                        if too_large(work.values, row):
+                        if too_large(work.values, row) and not reaches:
                             results.large[task] = True
 
             # 2. they may precede what comes after
@@ -180,7 +225,10 @@ def run(
                     row = (e - row0) * states + q
                     if work.link[row, 0] == -2:
                         continue
-                    _end(nfa, guards, work, results, task, e, q, row, we)
+                    if reaches:
+                        results.reach[e, q] = work.ext[row, 0]
+                    if linking != WHOLE or e == last - 1:
+                        _end(nfa, guards, weights, work, results, task, e, q, row, we)
                     if linking != ANY:
                         follow(links, work, first, last, e, q, row)
                         continue

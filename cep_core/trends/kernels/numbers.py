@@ -73,8 +73,8 @@ def one(a: AnyArray, i: int) -> None:
     """a[i][0] += 1: a trend begins."""
 
 
-def weigh(a: AnyArray, i: int, k: int, w: float) -> None:
-    """a[i][k] += a[i][0] * w: the event adds w to aggregate k of every trend through it."""
+def weigh(a: AnyArray, i: int, k: int, b: AnyArray, j: int, w: float) -> None:
+    """a[i][k] += b[j][0] * w: the event adds w to aggregate k of every trend that b[j] counts."""
 
 
 def is_float(a: AnyArray) -> bool:
@@ -200,23 +200,23 @@ def _one(a: AnyArray, i: int) -> Callable[..., None]:
 
 
 @overload(weigh)
-def _weigh(a: AnyArray, i: int, k: int, w: float) -> Callable[..., None]:
+def _weigh(a: AnyArray, i: int, k: int, b: AnyArray, j: int, w: float) -> Callable[..., None]:
     if a.ndim == 2:
 
-        def flat(a: AnyArray, i: int, k: int, w: float) -> None:
-            a[i, k] += a[i, 0] * w
+        def flat(a: AnyArray, i: int, k: int, b: AnyArray, j: int, w: float) -> None:
+            a[i, k] += b[j, 0] * w
 
         return flat
     if is_float(a):
 
-        def scaled(a: AnyArray, i: int, k: int, w: float) -> None:
-            top, low, e = d_multiply(a[i, 0, 0], a[i, 0, 1], a[i, 0, 2], w)
+        def scaled(a: AnyArray, i: int, k: int, b: AnyArray, j: int, w: float) -> None:
+            top, low, e = d_multiply(b[j, 0, 0], b[j, 0, 1], b[j, 0, 2], w)
             a[i, k, 0], a[i, k, 1], a[i, k, 2] = d_add(a[i, k, 0], a[i, k, 1], a[i, k, 2], top, low, e)
 
         return scaled
 
-    def wide(a: AnyArray, i: int, k: int, w: float) -> None:
-        low, high = u_mul(a[i, 0, 0], a[i, 0, 1], np.int64(w))
+    def wide(a: AnyArray, i: int, k: int, b: AnyArray, j: int, w: float) -> None:
+        low, high = u_mul(b[j, 0, 0], b[j, 0, 1], np.int64(w))
         total = a[i, k, 0] + low
         carry = np.uint64(1) if total < low else np.uint64(0)
         a[i, k, 1] += high + carry

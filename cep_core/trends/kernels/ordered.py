@@ -14,7 +14,21 @@ from trendlake.cep_core import compiled
 from trendlake.cep_core.events.array_types import AnyArray, Float64s, Int64s
 from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 from trendlake.cep_core.trends.kernels import columns as c
-from trendlake.cep_core.trends.kernels.arguments import Blocks, Events, Guards, Nfa, Ranks, Results, Tasks, Weights
+from trendlake.cep_core.trends.kernels.arguments import (
+    ADDED,
+    EACH,
+    LATEST,
+    SPAN,
+    STARTS,
+    Blocks,
+    Events,
+    Guards,
+    Nfa,
+    Ranks,
+    Results,
+    Tasks,
+    Weights,
+)
 from trendlake.cep_core.trends.kernels.numbers import add, clear, one, some, too_large, weigh
 from trendlake.cep_core.trends.kernels.prefix_sums import SHIFT, empty, pull, push
 
@@ -34,7 +48,9 @@ class Work(NamedTuple):
 
 
 @compiled.inlined
-def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, x: int, q: int, row: int, ws: int) -> None:
+def _start(
+    nfa: Nfa, guards: Guards, weights: Weights, work: Work, numbers: int, x: int, q: int, row: int, ws: int
+) -> None:
     """Set a row to the trend that begins with event x in state q, if one may."""
     clear(work.rows, row)
     for m in range(work.ext.shape[1]):
@@ -46,8 +62,13 @@ def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, x: int, q: in
         if may:
             one(work.rows, row)
             for m in range(work.ext.shape[1]):
-                if weights.extreme[m] == -1:
+                if weights.how[m] == ADDED:
+                    work.ext[row, m] = 0.0
+                elif weights.extreme[m] == STARTS:
                     work.ext[row, m] = weights.extremes[m, x]
+    for k in range(1, numbers):
+        if weights.variable[k] == SPAN and weights.weights[k, x] != 0 and some(work.rows, row):
+            weigh(work.rows, row, k, work.rows, row, -weights.weights[k, x])
 
 
 @compiled.inlined
@@ -81,15 +102,29 @@ def _extend(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x:
 def _weigh(weights: Weights, work: Work, numbers: int, x: int, b: int, row: int) -> None:
     """Add event x, of variable b, to the aggregates of a row."""
     for k in range(1, numbers):
-        if weights.variable[k] == b and weights.weights[k, x] != 0:
-            weigh(work.rows, row, k, weights.weights[k, x])
+        if (weights.variable[k] == b or weights.variable[k] == EACH) and weights.weights[k, x] != 0:
+            weigh(work.rows, row, k, work.rows, row, weights.weights[k, x])
     for m in range(work.ext.shape[1]):
-        if weights.extreme[m] == b and some(work.rows, row):
-            work.ext[row, m] = max(work.ext[row, m], weights.extremes[m, x])
+        if weights.extreme[m] == b or weights.extreme[m] == EACH:
+            if weights.how[m] == ADDED:
+                work.ext[row, m] += weights.extremes[m, x]
+            elif some(work.rows, row):
+                work.ext[row, m] = max(work.ext[row, m], weights.extremes[m, x])
 
 
 @compiled.inlined
-def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, x: int, q: int, row: int, we: int) -> None:
+def _end(
+    nfa: Nfa,
+    guards: Guards,
+    weights: Weights,
+    work: Work,
+    results: Results,
+    task: int,
+    x: int,
+    q: int,
+    row: int,
+    we: int,
+) -> None:
     """Add a row to the results, if trends may end in state q."""
     for t in range(nfa.accept_of[q], nfa.accept_of[q + 1]):
         may = True
@@ -98,8 +133,14 @@ def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, x: i
         if may:
             results.hit[task] = True
             add(results.sums, task, work.rows, row)
+            for k in range(1, results.sums.shape[1]):
+                if weights.variable[k] == SPAN and weights.weights[k, x] != 0:
+                    weigh(results.sums, task, k, work.rows, row, weights.weights[k, x])
             for m in range(work.ext.shape[1]):
-                results.extremes[task, m] = max(results.extremes[task, m], work.ext[row, m])
+                extremum = work.ext[row, m]
+                if weights.how[m] == LATEST:
+                    extremum -= weights.extremes[m, x]
+                results.extremes[task, m] = max(results.extremes[task, m], extremum)
             if results.emit.shape[0] > 0:
                 results.emit[x] = max(results.emit[x], work.ext[row, 0])
             break
@@ -153,6 +194,7 @@ def ordered(
     work, results = borrowed(work_), borrowed(results_)
     time, ok, store = events.time, events.ok, nfa.store
     count, variables, numbers = nfa.into_of.shape[0] - 1, states_of.shape[0] - 1, results.sums.shape[1]
+    reaches = results.reach.shape[0] > 0
     for task in range(tasks.lo.shape[0]):
         for s in range(store.shape[0]):
             if store[s, c.LAYER] < 0:
@@ -174,10 +216,10 @@ def ordered(
                     for a in range(states_of[b], states_of[b + 1]):
                         q = states[a]
                         row = (x - i) * count + q
-                        _start(nfa, guards, weights, work, x, q, row, ws)
+                        _start(nfa, guards, weights, work, numbers, x, q, row, ws)
                         _extend(nfa, ranks, blocks, work, numbers, x, q, row)
                         _weigh(weights, work, numbers, x, b, row)
-                        if too_large(work.rows, row):
+                        if too_large(work.rows, row) and not reaches:
                             results.large[task] = True
 
             # 2. it may precede what comes after
@@ -189,7 +231,9 @@ def ordered(
                         q = states[a]
                         row = (x - i) * count + q
                         if some(work.rows, row):
-                            _end(nfa, guards, work, results, task, x, q, row, we)
+                            if reaches:
+                                results.reach[x, q] = work.ext[row, 0]
+                            _end(nfa, guards, weights, work, results, task, x, q, row, we)
                             _insert(nfa, ranks, blocks, work, numbers, x, q, row)
             i = j
         if task + 1 < tasks.lo.shape[0] and events.partition[tasks.lo[task + 1]] == events.partition[lo]:

@@ -21,7 +21,7 @@ from trendlake.cep_core import compiled
 from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s
 from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 from trendlake.cep_core.trends.kernels import columns as c
-from trendlake.cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Results, Steps, Tasks, Weights
+from trendlake.cep_core.trends.kernels.arguments import EACH, Events, Fenwick, Ranks, Results, Steps, Tasks, Weights
 from trendlake.cep_core.trends.kernels.numbers import some, u_mul
 
 
@@ -225,7 +225,8 @@ def sliding(
                         may = _begin(steps, work, q, row, oldest, newest, lanes)
                         reached[row] = _extend(steps, ranks, fenwick, work, x, q, row) or may
                         for k in range(1, numbers):
-                            if weights.variable[k] == b and weights.weights[k, x] != 0.0:
+                            adds = weights.variable[k] == b or weights.variable[k] == EACH
+                            if adds and weights.weights[k, x] != 0.0:
                                 weigh_lanes(rows, row, k, lanes, weights.weights[k, x])
 
             # 2. it may precede what comes after

@@ -8,7 +8,8 @@ with the events (`back`). When a window begins after the moment, the moment move
 met twice, once backwards and once forwards (two stacks make a queue).
 
 Events of one time are one factor: none of them precedes another. A product of rows is that of sums over pairs of ways:
-counts multiply, and each aggregate is the one's times the other's count. Extrema take the larger of both.
+counts multiply, and each aggregate is the one's times the other's count. Extrema take the larger of both, or the sum
+where they are the largest of sums.
 
 Numbers are pairs: (low, high) of tier U, or (mantissa, exponent) of tier E. They are held in two planes and passed by
 value: numba counts the references of every array that a function is given, which here would cost more than the sums.
@@ -26,7 +27,7 @@ from numba.extending import overload
 from trendlake.cep_core import compiled
 from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
 from trendlake.cep_core.kernels.uncounted_arrays import borrowed
-from trendlake.cep_core.trends.kernels.arguments import Events, Results, Tasks, Weights
+from trendlake.cep_core.trends.kernels.arguments import ADDED, EACH, Events, Results, Tasks, Weights
 from trendlake.cep_core.trends.kernels.numbers import u_mul, u_wide
 from trendlake.cep_core.trends.kernels.scaled import e_add, e_multiply, e_normal
 
@@ -69,16 +70,20 @@ def _add_event(edges: Edges, weights: Weights, work: Ways, wide: int, b: int, y:
                 continue
             for k in range(way.shape[2]):
                 n0, n1 = way[0, source, k], way[1, source, k]
-                if k > 0 and weights.variable[k] == b and weights.weights[k, y] != 0:
+                adds = weights.variable[k] == b or weights.variable[k] == EACH
+                if k > 0 and adds and weights.weights[k, y] != 0:
                     m0, m1 = by(count0, count1, weights.weights[k, y])
                     n0, n1 = plus(n0, n1, m0, m1)
                 n0, n1 = plus(n0, n1, fresh[0, target, k], fresh[1, target, k])
                 fresh[0, target, k], fresh[1, target, k] = n0, n1
             for m in range(way_ext.shape[1]):
-                best = max(way_ext[source, m], fresh_ext[target, m])
-                if weights.extreme[m] == b:
-                    best = max(best, weights.extremes[m, y])
-                fresh_ext[target, m] = best
+                best = way_ext[source, m]
+                if weights.extreme[m] == b or weights.extreme[m] == EACH:
+                    if weights.how[m] == ADDED:
+                        best += weights.extremes[m, y]
+                    else:
+                        best = max(best, weights.extremes[m, y])
+                fresh_ext[target, m] = max(best, fresh_ext[target, m])
 
 
 @compiled.inlined
@@ -96,7 +101,7 @@ def _merge(work: Ways) -> None:
 
 
 @compiled.inlined
-def _read_out(edges: Edges, work: Ways, results: Results, task: int, base: int, wide: int) -> None:
+def _read_out(edges: Edges, weights: Weights, work: Ways, results: Results, task: int, base: int, wide: int) -> None:
     """The product of both stacks: what leads from the beginning of a window, rows `base` of `front`, to its end."""
     way, way_ext, front, front_ext, out = work.way, work.way_ext, work.front, work.front_ext, results.sums
     for p in range(wide):
@@ -117,7 +122,10 @@ def _read_out(edges: Edges, work: Ways, results: Results, task: int, base: int, 
                     n0, n1 = plus(n0, n1, m0, m1)
                 out[task, k, 0], out[task, k, 1] = plus(out[task, k, 0], out[task, k, 1], n0, n1)
             for m in range(way_ext.shape[1]):
-                results.extremes[task, m] = max(results.extremes[task, m], front_ext[f, m], way_ext[z, m])
+                if weights.how[m] == ADDED:
+                    results.extremes[task, m] = max(results.extremes[task, m], front_ext[f, m] + way_ext[z, m])
+                else:
+                    results.extremes[task, m] = max(results.extremes[task, m], front_ext[f, m], way_ext[z, m])
 
 
 @compiled.entry
@@ -142,6 +150,9 @@ def two_stacks(
             work.way_ext[:] = -np.inf
             for p in range(wide):
                 work.way[0, p * wide + p, 0] = 1
+                for m in range(work.way_ext.shape[1]):
+                    if weights.how[m] == ADDED:
+                        work.way_ext[p * wide + p, m] = 0.0
             x = middle
             for step in range(last - first):
                 task = first + step if forwards else last - 1 - step
@@ -163,7 +174,7 @@ def two_stacks(
                     _merge(work)
                 base = (task - first) * wide
                 if forwards:
-                    _read_out(edges, work, results, task, base, wide)
+                    _read_out(edges, weights, work, results, task, base, wide)
                 else:
                     work.front[:, base : base + wide] = work.way[:, :wide]
                     work.front_ext[base : base + wide] = work.way_ext[:wide]

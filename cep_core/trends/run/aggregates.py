@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,48 +14,121 @@ from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.cep_core.events.normalise import reals
-from trendlake.cep_core.trends.compile.check import CheckedMeasure
-from trendlake.cep_core.trends.kernels.arguments import Weights
+from trendlake.cep_core.expressions.columnar import true_where
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.trends.compile.check_return import CHOICES, CheckedMeasure, Lengths
+from trendlake.cep_core.trends.kernels.arguments import ADDED, EACH, LARGEST, LATEST, SPAN, STARTS, Tasks, Weights
 from trendlake.cep_core.trends.kernels.rounding import BITS, part, span
 from trendlake.cep_core.trends.run.sorted_rows import Slice
 
-TREND = ("trend", None, None)
-"""The sum that counts trends: always number 0."""
+SECOND = 1_000_000.0
+"""Microseconds; durations are shown in seconds."""
 
-Sum = tuple[str, str | None, str | None]
-"""(what, variable, attribute); what: trend, events, present (attribute not NULL), value."""
+
+class Sum(NamedTuple):
+    """A number to be added up over trends. `what`: trend (1 each), events (of `variable`; None: of all), present
+    (events whose attribute is not NULL), value (the attribute's), span (microseconds from the first event to the last).
+    `where`: only of events that satisfy it. `lengths`: trends of such lengths, counted by a pass of their own."""
+
+    what: str
+    variable: str | None = None
+    attribute: str | None = None
+    where: s.Expr | None = None
+    lengths: Lengths | None = None
+
+
+TREND = Sum("trend")
+"""The sum that counts trends: always number 0."""
+SPAN_SUM = Sum("span")
+
+
+class Extreme(NamedTuple):
+    """A value to be chosen among those of trends or occurrences, see `CheckedMeasure`."""
+
+    function: str
+    variable: str | None
+    attribute: str | None
+    by: str | None = None
+    where: s.Expr | None = None
+    of: str = ""
+
+
+def sums_of(m: CheckedMeasure) -> tuple[Sum, ...]:
+    """The sums that a measure is made of: a count; or a sum of values, after how many of them there are."""
+    if m.lengths is not None:
+        return (Sum("trend", lengths=m.lengths),)
+    if m.function == "count":
+        return (TREND if m.variable is None else Sum("events", m.variable, None, m.where),)
+    if m.function not in ("sum", "avg"):
+        return ()
+    if m.of == "length":
+        return (TREND, Sum("events", m.variable))
+    if m.of == "duration":
+        return (TREND, SPAN_SUM)
+    return tuple(Sum(what, m.variable, m.attribute, m.where) for what in ("present", "value"))
+
+
+def extreme_of(m: CheckedMeasure) -> Extreme:
+    """The extremum that a measure is."""
+    return Extreme(m.function, m.variable, m.attribute, m.by, m.where, m.of)
 
 
 @dataclass(frozen=True)
 class Carried:
-    """The sums and extrema a set of measures needs, in the order of a row."""
+    """The sums and extrema a set of measures needs, in the order of a row. `filtered`: the sums that follow, each found
+    by a pass over trends of some lengths. `longest`: whether the events of a longest trend are the last extremum.
+    `means`: whether a mean of counts is asked for."""
 
     sums: tuple[Sum, ...]
-    extremes: tuple[tuple[str, str, str], ...]
-    """(min or max, variable, attribute)."""
+    extremes: tuple[Extreme, ...]
+    filtered: tuple[Sum, ...] = ()
+    longest: bool = False
+    means: bool = False
+
+    @property
+    def size(self) -> int:
+        """Numbers of a row."""
+        return len(self.sums) + len(self.filtered)
 
     @property
     def values(self) -> tuple[int, ...]:
         """The sums that are of an attribute's values, not counts."""
-        return tuple(k for k, (what, _, _) in enumerate(self.sums) if what == "value")
+        return tuple(k for k, one in enumerate(self.sums) if one.what == "value")
 
-    def index(self, what: str, variable: str | None, attribute: str | None) -> int:
-        return self.sums.index((what, variable, attribute))
+    @property
+    def counts_alone(self) -> bool:
+        """Whether nothing but counts is shown of the sums."""
+        return not self.means and all(one.what not in ("value", "span") for one in self.sums)
+
+    def index(self, wanted: Sum) -> int:
+        return (*self.sums, *self.filtered).index(wanted)
+
+    def number_of(self, k: int) -> int:
+        """The sum that says of how many values a sum of values is."""
+        one = self.sums[k]
+        return 0 if one.what == "span" else self.index(one._replace(what="present"))
 
 
 def carried(measures: tuple[CheckedMeasure, ...]) -> Carried:
     """Number 0 is the trends; SUM and AVG need how many attributes were not NULL too."""
     sums: dict[Sum, None] = {TREND: None}
-    extremes: dict[tuple[str, str, str], None] = {}
+    extremes: dict[Extreme, None] = {}
+    filtered: dict[Sum, None] = {}
     for m in measures:
-        if m.function == "count" and m.variable is not None:
-            sums["events", m.variable, None] = None
-        elif m.function in ("sum", "avg"):
-            for what in ("present", "value"):
-                sums[what, m.variable, m.attribute] = None
-        elif m.function in ("min", "max"):
-            extremes[m.function, str(m.variable), str(m.attribute)] = None
-    return Carried(tuple(sums), tuple(extremes))
+        needed = sums_of(m)
+        if m.lengths is not None:
+            filtered |= dict.fromkeys(needed)
+        elif needed:
+            sums |= dict.fromkeys(needed)
+        elif m.function != "longest":
+            extremes[extreme_of(m)] = None
+    return Carried(
+        tuple(sums),
+        tuple(extremes),
+        tuple(filtered),
+        any(m.function == "longest" for m in measures),
+        any((m.function, m.of) == ("avg", "length") for m in measures),
+    )
 
 
 @dataclass(frozen=True)
@@ -72,60 +145,126 @@ class Values:
 class Contributions:
     """The numbers that each event of a slice adds. `weights` for a pass in whole numbers, in which a count is a row and
     a sum of values as many as it has parts; `row_of`: the rows of the counts, by sum; `values`: those of the others;
-    and the values behind the extrema's codes."""
+    and the values behind the extrema's codes. `tasks`: where a measure is of durations, they do not overlap."""
 
-    def __init__(self, slice_: Slice, wanted: Carried) -> None:
-        self.slice, self.wanted = slice_, wanted
+    def __init__(self, slice_: Slice, wanted: Carried, tasks: Tasks) -> None:
+        self.slice, self.wanted, self.tasks = slice_, wanted, tasks
         n = slice_.length
         table: list[AnyArray] = []
         of: list[int] = []
         self.row_of: dict[int, int] = {}
         self.values_of: dict[int, Values] = {}
-        for k, (what, variable, attribute) in enumerate(wanted.sums):
-            b = -1 if variable is None else slice_.events.plan.variables.index(variable)
-            if what == "value":
-                magnitude, exponent, negative = self._values(b, str(attribute))
-                magnitude = np.where((slice_.ok & np.uint64(1 << b)) != 0, magnitude, np.uint64(0))
+        for k, one in enumerate(wanted.sums):
+            b = self._over(one)
+            if one.what == "value":
+                magnitude, exponent, negative = self._values(b, str(one.attribute))
+                counts = (slice_.ok & np.uint64(1 << b)) != 0
+                magnitude = np.where(counts & self._passes(one.where, one.variable), magnitude, np.uint64(0))
                 self.values_of[k] = self._cut(magnitude, exponent, negative, table)
+            elif one.what == "span":
+                none = np.zeros(n, np.int64)
+                self.values_of[k] = self._cut(self._since.astype(np.uint64), none, none != 0, table)
             else:
                 self.row_of[k] = len(table)
-                column = slice_.column(str(attribute)) if what == "present" else None
-                if column is not None:
-                    table.append(valid(column) * 1.0)
-                else:
-                    table.append(np.zeros(n) if variable is None else np.ones(n))
+                table.append(self._counted(one))
             of += [b] * (len(table) - len(of))
-        variables = np.array(of, np.int64)
-        extreme = np.zeros(len(wanted.extremes), np.int64)
-        codes = np.full((len(wanted.extremes), n), -np.inf)
         self.shown: list[pa.Array] = []
-        for m, (function, variable, attribute) in enumerate(wanted.extremes):
-            extreme[m] = slice_.events.plan.variables.index(variable)
-            column = reals(slice_.column(attribute))
-            distinct = pc.unique(column.drop_null())
-            distinct = distinct.take(pc.sort_indices(distinct))
-            self.shown.append(distinct)
-            if len(distinct):
-                places = pc.index_in(column, distinct)
-                known = valid(column)
-                ranks = numbers(places, 0).astype(np.float64)
-                codes[m, known] = ranks[known] if function == "max" else -ranks[known]
+        codes = np.full((len(wanted.extremes), n), -np.inf)
+        for m, extreme in enumerate(wanted.extremes):
+            self._code(extreme, codes[m])
         rows = np.stack(table) if len(table) > 1 else table[0].reshape(1, n)  # one row is not copied
-        self.weights = Weights(variables, rows, extreme, codes)
+        over = np.array([self._extreme_over(one) for one in wanted.extremes], np.int64)
+        how = np.array([_HOW.get(one.of, LARGEST) for one in wanted.extremes], np.int64)
+        self.weights = Weights(np.array(of, np.int64), rows, over, codes, how)
+
+    def _over(self, one: Sum) -> int:
+        """The events of a sum, as in `Weights.variable`."""
+        if one.variable is not None:
+            return self.slice.events.plan.variables.index(one.variable)
+        return {"span": SPAN, "events": EACH}.get(one.what, -1)
+
+    def _extreme_over(self, one: Extreme) -> int:
+        """The events of an extremum, as in `Weights.extreme`."""
+        if one.variable is not None:
+            return self.slice.events.plan.variables.index(one.variable)
+        return EACH if one.of == "length" else STARTS
+
+    def _counted(self, one: Sum) -> Float64s:
+        """The number that each event adds to a count."""
+        n = self.slice.length
+        if one.what == "trend":
+            return np.zeros(n)
+        counted: Float64s = np.ones(n)
+        if one.attribute is not None:
+            counted *= valid(self.slice.column(one.attribute))
+        if one.where is not None:
+            counted *= self._passes(one.where, one.variable)
+        return counted
+
+    def _passes(self, where: s.Expr | None, variable: str | None) -> Bools:
+        """Events of the slice that satisfy the condition of FILTER, as far as the variable may bind them."""
+        if where is None or variable is None:
+            return np.ones(self.slice.length, np.bool_)
+        bound = (self.slice.ok & np.uint64(1 << self.slice.events.plan.variables.index(variable))) != 0
+        return true_where(bound, where, lambda read: self.slice.column(read.name))
+
+    @cached_property
+    def _since(self) -> Float64s:
+        """Microseconds since the start of the window, of events in a task."""
+        since = np.zeros(self.slice.length)
+        if len(self.tasks.lo):
+            places = np.arange(self.slice.length)
+            task = np.maximum(np.searchsorted(self.tasks.lo, places, "right") - 1, 0)
+            inside = (self.tasks.lo[task] <= places) & (places < self.tasks.hi[task])
+            since[inside] = (self.slice.time - self.tasks.ws[task])[inside]
+        return since
+
+    def _code(self, extreme: Extreme, codes: Float64s) -> None:
+        """Write what each event has for an extremum: the largest is the extremum. Adds to `shown`."""
+        function, variable, attribute = extreme.function, extreme.variable, str(extreme.attribute)
+        sign = 1.0 if function == "max" else -1.0
+        if extreme.of == "length":
+            codes[:] = sign
+            self.shown.append(pa.nulls(0, pa.int64()))
+            return
+        if extreme.of == "duration":
+            codes[:] = -sign * self._since
+            self.shown.append(pa.nulls(0, pa.int64()))
+            return
+        passes = self._passes(extreme.where, variable)
+        if function in CHOICES:
+            ranks, values = self.slice.events.chosen(function, attribute, extreme.by)
+            mine = ranks[self.slice.rows]
+            known = passes & (mine >= 0)
+            codes[known] = mine[known]
+            self.shown.append(values)
+            return
+        column = reals(self.slice.column(attribute))
+        distinct = pc.unique(column.drop_null())
+        distinct = distinct.take(pc.sort_indices(distinct))
+        self.shown.append(distinct)
+        if len(distinct):
+            places = pc.index_in(column, distinct)
+            known = passes & valid(column)
+            codes[known] = sign * numbers(places, 0).astype(np.float64)[known]
 
     @cached_property
     def reals(self) -> Weights:
         """Weights of a pass in floats: a row for each sum, then one of the magnitudes for each that is of values."""
-        plan, n = self.slice.events.plan, self.slice.length
+        n = self.slice.length
         table, of = np.zeros((len(self.wanted.sums) + len(self.wanted.values), n)), []
-        for k, (_, variable, attribute) in enumerate(self.wanted.sums):
-            b = -1 if variable is None else plan.variables.index(variable)
-            table[k] = self._reals(b, str(attribute)) if k in self.values_of else self.weights.weights[self.row_of[k]]
+        for k, one in enumerate(self.wanted.sums):
+            b = self._over(one)
+            if one.what == "value":
+                table[k] = np.where(self._passes(one.where, one.variable), self._reals(b, str(one.attribute)), 0.0)
+            else:
+                table[k] = self._since if one.what == "span" else self.weights.weights[self.row_of[k]]
             of.append(b)
         for row, k in enumerate(self.wanted.values, len(self.wanted.sums)):
             table[row] = np.abs(table[k])
             of.append(of[k])
-        return Weights(np.array(of, np.int64), table, np.zeros(0, np.int64), np.zeros((0, n)))
+        none = np.zeros(0, np.int64)
+        return Weights(np.array(of, np.int64), table, none, np.zeros((0, n)), none)
 
     def _reals(self, variable: int, attribute: str) -> Float64s:
         """A column's values as float64, 0 where NULL. Raises BadEventsError where an event that counts has an infinite
@@ -173,14 +312,26 @@ class Contributions:
         return Values(low, np.array(place, np.int64), tuple(rows), np.array(largest))
 
     def extreme_value(self, m: int, code: float) -> Any:
-        """The attribute's value behind an extremum's code; None when no event gave one."""
+        """The value behind an extremum's code; None when no event gave one. A value that another attribute or time
+        chose comes after what chose it."""
         if code == -np.inf:
             return None
-        rank = int(code) if self.wanted.extremes[m][0] == "max" else int(-code)
-        return self.shown[m][rank].as_py()
+        extreme = self.wanted.extremes[m]
+        if extreme.of:
+            return abs(int(code)) if extreme.of == "length" else abs(code) / SECOND
+        value = self.shown[m][abs(int(code))].as_py()
+        return (int(code), value) if extreme.function in CHOICES else value
 
     def extreme_values(self, m: int, codes: Float64s) -> pa.Array:
         """`extreme_value` of many codes, as an Arrow array."""
         known = codes > -np.inf
-        ranks = np.where(known, np.abs(np.where(known, codes, 0.0)), 0.0).astype(np.int64)
-        return self.shown[m].take(arrow(ranks, ~known))
+        size = np.where(known, np.abs(np.where(known, codes, 0.0)), 0.0)
+        if self.wanted.extremes[m].of == "duration":
+            return arrow(size / SECOND, ~known)
+        whole = size.astype(np.int64)
+        if self.wanted.extremes[m].of == "length":
+            return arrow(whole, ~known)
+        return self.shown[m].take(arrow(whole, ~known))
+
+
+_HOW = {"length": ADDED, "duration": LATEST}

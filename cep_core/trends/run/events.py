@@ -87,6 +87,45 @@ class Events:
             of_type[code] = sum(1 << bit for bit, (_, kind) in enumerate(self.plan.types) if kind in (name, ANY))
         return np.take(of_type, codes)
 
+    def chosen(self, function: str, attribute: str, by: str | None) -> tuple[Int64s, pa.Array]:
+        """For FIRST, LAST, MIN_BY and MAX_BY: of each row a rank, -1 where a NULL keeps it out, such that the largest
+        among some rows is that of the one whose `attribute` is shown; and the attribute by rank.
+
+        FIRST: the earliest, of equal times that of the smallest id. LAST: the latest, of equal times that of the
+        largest id. MIN_BY, MAX_BY: by the attribute `by`, of equal ones as FIRST."""
+        what = f"{function} of {attribute} by {by}"  # each is kept: runs of one plan ask for them in turn
+        ranks, values = self.columns.latest(what, self.plan.schema, lambda: self._chosen(function, attribute, by))
+        return ranks, values
+
+    def _chosen(self, function: str, attribute: str, by: str | None) -> tuple[Int64s, pa.Array]:
+        (own,), _ = ordered_codes(self.column(attribute))
+        (name,), _ = ordered_codes(self.column(self.plan.schema.event_id))
+        sign = 1 if function == "last" else -1
+        keys = [sign * own.astype(np.int64), sign * name.astype(np.int64), sign * self.time]
+        known = own >= 0
+        if by is not None:
+            (chooses,), _ = ordered_codes(self.column(by))
+            known &= chooses >= 0
+            keys.append(chooses.astype(np.int64) * (1 if function == "max_by" else -1))
+        rows = np.flatnonzero(known)
+        order = rows[np.lexsort([key[rows] for key in keys])]
+        ranks = np.full(self.length, -1, dtype=np.int64)
+        ranks[order] = np.arange(len(order))
+        values = self.group_value(attribute)
+        return ranks, (values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values).take(arrow(order))
+
+    def order(self) -> Int64s:
+        """The place of each row in the total order: time, then `sequence`, then id."""
+        return self.columns.latest("order", self.plan.schema, self._order)
+
+    def _order(self) -> Int64s:
+        schema = self.plan.schema
+        names = [schema.event_id, *([schema.sequence] if schema.sequence is not None else [])]
+        keys = [ordered_codes(self.column(name))[0][0] for name in names]
+        places = np.empty(self.length, np.int64)
+        places[np.lexsort([*keys, self.time])] = np.arange(self.length)
+        return places
+
     def successors(self) -> Int64s:
         """For each row the row just after it in the total order (time, then sequence or id) of the whole stream, or
         of its

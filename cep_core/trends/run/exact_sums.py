@@ -20,6 +20,8 @@ from trendlake.cep_core.trends.kernels.scaled import RADIX
 from trendlake.cep_core.trends.run.aggregates import Carried, Contributions
 from trendlake.cep_core.trends.run.exact_arithmetic import Number, count_log10
 from trendlake.cep_core.trends.run.kernel_pass import Pass
+from trendlake.cep_core.trends.run.longest import LongestTrends, longest_trends_of
+from trendlake.cep_core.trends.run.maximal import maximal_tasks
 from trendlake.cep_core.trends.run.negation import Guards
 from trendlake.cep_core.trends.run.scoped_equivalence import Run
 from trendlake.cep_core.trends.run.sorted_rows import by_window, make_slice
@@ -37,18 +39,26 @@ Numbers = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
 class RunSums:
     """One run over all its partitions and windows."""
 
-    def __init__(self, run: Run, groups: Codes, wanted: Carried, windows: range | None) -> None:
+    def __init__(self, run: Run, groups: Codes, wanted: Carried, windows: range | None, turn: int = 0) -> None:
         plan = run.events.plan
-        self.slice = make_slice(run.events, tuple(run.automaton.watched), run.partition)
-        guards = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
+        self.run, self.slice = run, make_slice(run.events, tuple(run.automaton.watched), run.partition)
+        self.guards = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
         self.tasks = window_tasks(self.slice, plan.windows, windows)
-        self.contributions = Contributions(self.slice, wanted)
-        self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
+        if plan.turns > 1:
+            self.tasks = self.tasks.subset(self.tasks.window % plan.turns == turn)
+        self.contributions = Contributions(self.slice, wanted, self.tasks)
         selects = plan.select != "skip_till_any_match"
+        if plan.output == "maximal":
+            self.tasks = maximal_tasks(self.slice, plan.automata[0], self.guards, self.tasks)
+        self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
         apart = plan.windows.overlap == 1 and len(self.tasks.lo) > 1 and not selects
         if apart and len(self.tasks.lo) > self.slice.partitions:
             self.slice = by_window(self.slice, self.tasks)
-        self.kernel = Pass(self.slice, run.automaton, guards, selects=selects)
+        self.kernel = Pass(self.slice, run.automaton, self.guards, selects=selects, whole=plan.output == "maximal")
+
+    @property
+    def within(self) -> int:
+        return self.slice.events.plan.within
 
     def cells(self, whole: bool) -> Cells | None:
         """Sums by (group, window), where there is a trend; None when there is none. `whole`: they are all of a trend's
@@ -67,7 +77,9 @@ class RunSums:
         self._widen(cells, tasks, cell)
         scaled = first.sums if tier == "E" else first.scaled
         scaled = np.stack([plain, np.zeros_like(plain)], axis=-1) if scaled is None else scaled
-        self._beyond(cells, tasks, cell, scaled[hit], whole)
+        self._beyond(cells, tasks, cell, scaled[hit], None if first.fine is None else first.fine[hit], whole)
+        if self.contributions.wanted.longest:
+            cells.longest = longest_trends_of(self.run, self.slice, self.guards, self.kernel, tasks, cell)
         return cells
 
     def in_lanes(self, masks: UInt64s, lanes: int) -> list[Cells | None] | None:
@@ -106,11 +118,14 @@ class RunSums:
         add_wide(sums, number[cell[chosen]], added)
         cells.wide, cells.wide_of = added, np.where(asked, number, -1)
 
-    def _beyond(self, cells: Cells, tasks: Tasks, cell: Int64s, scaled: Float64s, whole: bool) -> None:
-        """Numbers that 128 bits do not hold. `scaled`: what the first pass says of each task, in tier E."""
+    def _beyond(
+        self, cells: Cells, tasks: Tasks, cell: Int64s, scaled: Float64s, fine: Float64s | None, whole: bool
+    ) -> None:
+        """Numbers that 128 bits do not hold. `scaled`: the numbers of each task by the first pass, in tier E; `fine`:
+        in tier D, where it has them."""
         contributions, kernel = self.contributions, self.kernel
         beyond = np.flatnonzero(~cells.plain & cells.missing)
-        if len(beyond) and whole and not contributions.values_of:
+        if len(beyond) and whole and contributions.wanted.counts_alone:
             some, at, owner = _of_cells(beyond, tasks, cell)
             sums = scaled[at]
             if not np.isfinite(sums).all():
@@ -120,14 +135,15 @@ class RunSums:
             if len(owner) == len(beyond) and sums.shape[-1] == 2:
                 cells.leading[owner], cells.error[owner] = sums, error
             else:
-                _put(cells, owner, sums, error, contributions.row_of)
+                _put(cells, owner, sums, error, contributions.row_of, self.within)
             left = beyond[~cells.counted[beyond]].tolist()
             beyond = np.array([c for c in left if not cells.sure(c)], np.int64)
         if len(beyond):
             some, at, owner = _of_cells(beyond, tasks, cell)
-            sums = kernel.run(some, contributions.reals, "D").sums
+            counts = fine is not None and len(contributions.row_of) == len(contributions.wanted.sums)
+            sums = fine[at] if fine is not None and counts else kernel.run(some, contributions.reals, "D").sums
             error = 2.0**-103 * (kernel.roundings(some) + len(at))
-            _put(cells, owner, sums, error, {k: k for k in range(len(contributions.wanted.sums))})
+            _put(cells, owner, sums, error, {k: k for k in range(len(contributions.wanted.sums))}, self.within)
 
 
 def _of_cells(cells: Int64s, tasks: Tasks, cell: Int64s) -> tuple[Tasks, Int64s, Int64s]:
@@ -138,9 +154,9 @@ def _of_cells(cells: Int64s, tasks: Tasks, cell: Int64s) -> tuple[Tasks, Int64s,
     return tasks.subset(at), at, cell[at]
 
 
-def _put(cells: Cells, owner: Int64s, sums: Float64s, error: Float64s, rows: dict[int, int]) -> None:
+def _put(cells: Cells, owner: Int64s, sums: Float64s, error: Float64s, rows: dict[int, int], within: int) -> None:
     """Add sums of tier E or D up by cell, the sum `k` from row `rows[k]`; after the sums come those of magnitudes, of
-    each that is of values."""
+    each that is of values. The magnitude of a trend's duration is `within`."""
     wanted = cells.contributions.wanted
     sizes = {k: len(wanted.sums) + i for i, k in enumerate(wanted.values)}
     numbers: dict[tuple[int, int], Number] = {}
@@ -149,6 +165,9 @@ def _put(cells: Cells, owner: Int64s, sums: Float64s, error: Float64s, rows: dic
             number = _scaled(row[r], off)
             if k in sizes:
                 number = Number(number.whole, number.power, off, _scaled(row[sizes[k]], off))
+            elif wanted.sums[k].what == "span":
+                trends = _scaled(row[rows[0]], off)
+                number = Number(number.whole, number.power, off, Number(trends.whole * within, trends.power, off))
             numbers[c, k] = numbers[c, k] + number if (c, k) in numbers else number
     cells.beyond.update(numbers)
 
@@ -181,12 +200,19 @@ class Cells:
         self.leading: Float64s = np.zeros((*sums.shape, 2))
         self.error: Float64s = np.zeros(len(keys))
         self.beyond: dict[tuple[int, int], Number] = {}
+        self.longest: LongestTrends | None = None
         wanted, row_of = contributions.wanted, contributions.row_of
         self.plain: Bools = np.all(sums[:, list(row_of.values())] < EXACT, axis=1)
         for k, values in contributions.values_of.items():
-            _, variable, attribute = wanted.sums[k]
-            present = sums[:, row_of[wanted.index("present", variable, attribute)]]
+            present = sums[:, row_of[wanted.number_of(k)]]
             self.plain &= present < EXACT / values.largest.max(initial=1.0)
+
+    def places(self, keys: Int64s) -> Int64s:
+        """The cells of these keys, which are all among them."""
+        low = int(self.keys[:, 1].min())
+        span = int(self.keys[:, 1].max()) - low + 1
+        mine, asked = (one[:, 0] * span + (one[:, 1] - low) for one in (self.keys, keys))
+        return np.searchsorted(mine, asked)
 
     def columns(
         self, chosen: Bools
@@ -199,8 +225,12 @@ class Cells:
             m, e = np.zeros(len(parts)), np.zeros(len(parts), np.int64)
             nearest(parts, values.place, values.bit, m, e)
             sums[k] = m, e
+        return self.keys[chosen, 1], counts, sums, self._extremes(chosen)
+
+    def _extremes(self, chosen: Bools) -> list[pa.Array]:
+        """Extreme values of some cells."""
         shown = [self.contributions.extreme_values(m, self.extremes[chosen, m]) for m in range(self.extremes.shape[1])]
-        return self.keys[chosen, 1], counts, sums, shown
+        return shown if self.longest is None else [*shown, self.longest.ids(np.flatnonzero(chosen))]
 
     def numbers(self, chosen: Int64s) -> Numbers:
         """Some cells as numbers of any size."""
@@ -208,6 +238,8 @@ class Cells:
         for c in chosen.tolist():
             row = tuple(self._number(c, k) for k in range(len(self.contributions.wanted.sums)))
             values = tuple(self.contributions.extreme_value(m, x) for m, x in enumerate(self.extremes[c]))
+            if self.longest is not None:
+                values = (*values, self.longest.of(c))
             numbers[int(self.keys[c, 0]), int(self.keys[c, 1])] = (row, values)
         return numbers
 
@@ -247,7 +279,7 @@ class Cells:
     @property
     def counted(self) -> Bools:
         """Cells that are not plain, and whose numbers are counts that `counts` tells."""
-        if self.contributions.values_of:
+        if not self.contributions.wanted.counts_alone:
             return np.zeros(len(self.keys), np.bool_)
         sure: Bools = np.all(self._shown[2], axis=1)
         return sure & ~self.plain
@@ -260,14 +292,13 @@ class Cells:
             k: (np.where(fits[chosen, row, None], words[chosen, row], 0), fits[chosen, row], logarithms[chosen, row])
             for k, row in self.contributions.row_of.items()
         }
-        shown = [self.contributions.extreme_values(m, self.extremes[chosen, m]) for m in range(self.extremes.shape[1])]
-        return self.keys[chosen, 1], counts, shown
+        return self.keys[chosen, 1], counts, self._extremes(chosen)
 
     def sure(self, c: int) -> bool:
         """Whether all digits that are shown of a cell's counts are known."""
         return all(
-            what == "present" or count_log10(number) is not None
-            for k, (what, _, _) in enumerate(self.contributions.wanted.sums)
+            one.what == "present" or count_log10(number) is not None
+            for k, one in enumerate(self.contributions.wanted.sums)
             if not (number := self._number(c, k)).is_zero
         )
 
@@ -296,8 +327,7 @@ class Cells:
                 return None
             low, high = self._wide_rows[self.wide_of[c]][contributions.row_of[k]]
             return Number((high << 64) | low)
-        _, variable, attribute = contributions.wanted.sums[k]
-        present = self._exact(c, contributions.wanted.index("present", variable, attribute))
+        present = self._exact(c, contributions.wanted.number_of(k))
         if present is None or present.whole >= FEW:
             return None
         whole = 0

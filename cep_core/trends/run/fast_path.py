@@ -121,18 +121,26 @@ class Direct:
         """Whether `kernels.counting.linear` does it, in tier E."""
         return self.counting(widest, weights) and not self.layout.layers and self.overlap < 2
 
-    def shared(self) -> bool:
+    def shared(self, weights: Weights) -> bool:
         """Whether `cep_core.trends.kernels.two_stacks` does it, in tiers E and U: windows overlap, and no event asks
-        for another."""
-        return self.free and not self.layout.layers and self.overlap > 1
+        for another, nor an aggregate which is a trend's first or last."""
+        return self.free and not self.layout.layers and self.overlap > 1 and not weights.spans
 
-    def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Float64s | None) -> Sums:
+    def run(
+        self,
+        tasks: Tasks,
+        widest: int,
+        weights: Weights,
+        tier: str,
+        emit: Float64s | None,
+        reach: Float64s | None = None,
+    ) -> Sums:
         """One pass in a tier. Tasks that tier F gives up, as a count on the way is too large for it, are done in E:
         what ends there may be little, or nothing. Where no kernel does E, D is the answer to it."""
-        if tier == "E" and (emit is not None or not (self.shared() or self.counting(widest, weights))):
+        if tier == "E" and (emit is not None or not (self.shared(weights) or self.counting(widest, weights))):
             tier = "D"
-        results = results_of(tier, len(tasks.lo), weights, emit)
-        if tier in ("U", "E") and emit is None and self.shared():
+        results = results_of(tier, len(tasks.lo), weights, emit, reach)
+        if tier in ("U", "E") and emit is None and self.shared(weights):
             self._two_stacks(tasks, weights, results)
             return Sums(results.sums, results.extremes, results.hit)
         planes = _planes(tier, len(weights.variable), self.nodes)
@@ -240,7 +248,7 @@ class Direct:
         """Sums, in tier F or U, of overlapping windows, and whether each has a trend."""
         store_of, store_t, nodes = store
         rows, width, layers = max(1, widest * self.count), len(weights.variable) * lanes, self.layers
-        results = results_of(tier, len(tasks.lo), weights, None)
+        results = results_of(tier, len(tasks.lo), weights)
         sliding_kernel.sliding(
             tasks,
             ends_of,
@@ -279,7 +287,9 @@ class Direct:
         return np.concatenate(parts, axis=1)
 
 
-def results_of(tier: str, count: int, weights: Weights, emit: Float64s | None) -> Results:
+def results_of(
+    tier: str, count: int, weights: Weights, emit: Float64s | None = None, reach: Float64s | None = None
+) -> Results:
     """Of `count` tasks without a trend yet."""
     return Results(
         sums=number_rows(tier, count, len(weights.variable)),
@@ -287,6 +297,7 @@ def results_of(tier: str, count: int, weights: Weights, emit: Float64s | None) -
         hit=np.zeros(count, np.bool_),
         large=np.zeros(count, np.bool_),
         emit=np.zeros(0) if emit is None else emit,
+        reach=np.zeros((0, 0)) if reach is None else reach,
     )
 
 
@@ -299,7 +310,11 @@ def completed(results: Results, again: Callable[[Bools], Sums]) -> Sums:
     scaled = np.stack([out, np.zeros_like(out)], axis=-1)
     scaled[large], out[large] = pairs(more.sums), doubles(more.sums)
     extremes[large], hit[large] = more.extremes, more.hit
-    return Sums(out, extremes, hit, scaled)
+    if more.sums.shape[-1] < 3 or (hit & ~large).any():
+        return Sums(out, extremes, hit, scaled)
+    fine = np.zeros((*out.shape, 3))
+    fine[large] = more.sums
+    return Sums(out, extremes, hit, scaled, fine)
 
 
 def _lanes(tier: str, rows: int, width: int) -> AnyArray:

@@ -25,15 +25,20 @@ MAX_BYTES = 8 << 30
 
 class Pass:
     """The kernel's arrays for one automaton over one slice. `guards`: see `Guards.at`. `selects`: the plan's selection
-    is one that links events to those that may follow, and asked of these trends (it is not of a NOT's)."""
+    is one that links events to those that may follow, and asked of these trends (it is not of a NOT's). `whole`: only
+    trends that begin with the first event of a task and end with its last, by a contiguous selection."""
 
-    def __init__(self, slice_: Slice, automaton: Automaton, guards: Guarded, *, selects: bool) -> None:
+    def __init__(
+        self, slice_: Slice, automaton: Automaton, guards: Guarded, *, selects: bool, whole: bool = False
+    ) -> None:
         plan = slice_.events.plan
         self.slice = slice_
         self.layout = layout(plan, automaton, selects)
         self.linking = kernel.ANY
         if selects:
             self.linking = kernel.NEXT if plan.select == "skip_till_next_match" else kernel.CONTIGUOUS
+        if whole:
+            self.linking = kernel.WHOLE
         self.layers = make_layers(slice_, self.layout.layers, guards)
         self.divides = make_divides(slice_, self.layout.divides, guards)
         self.predicates = make_predicates(slice_, self.layout.tried)
@@ -47,19 +52,22 @@ class Pass:
         if not selects and applies(automaton, self.layout, self.layers):
             self.direct = Direct(slice_, automaton, self.layout, self.layers, guards)
 
-    def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Float64s | None = None) -> Sums:
+    def run(
+        self, tasks: Tasks, weights: Weights, tier: str, emit: Float64s | None = None, reach: Float64s | None = None
+    ) -> Sums:
         """One pass in a tier (`cep_core.trends.kernels.numbers`); asked for E it may answer in D. `emit` (n): to be
-        set to the largest extreme 0 of what ends at each event; not in tier F, which may end early. Raises
+        set to the largest extreme 0 of what ends at each event; not in tier F, which may end early. `reach` (n, S): to
+        be set to extreme 0 of what leads to each event in each state, in tier F; counts then have no meaning. Raises
         WindowTooLargeError when the rows would not fit."""
         if self.direct is not None:
-            self._fits(tasks, self.direct.bytes(tier, weights))
-            lanes = self._lanes(weights) if tier in ("F", "U") and emit is None else 0
+            check_memory(tasks, self.direct.bytes(tier, weights))
+            lanes = self._lanes(weights) if tier in ("F", "U") and emit is None and reach is None else 0
             if lanes:
                 store = (self.store_of, self.store_t, self.nodes)
                 return self.direct.slide(
                     tasks, partition_ends(self.slice.partition), self.widest, lanes, store, weights, tier
                 )
-            return self.direct.run(tasks, self.widest, weights, tier, emit)
+            return self.direct.run(tasks, self.widest, weights, tier, emit, reach)
         tier = "D" if tier == "E" else tier
         states = len(self.layout.nfa.variable)
         longest = int((tasks.hi - tasks.lo).max(initial=0))
@@ -70,7 +78,7 @@ class Pass:
         halved = longest if parts else 0
         waiting = longest * parts
         links = self.layout.slots
-        self._fits(
+        check_memory(
             tasks,
             (events * states + self.nodes + waiting + halved) * width
             + longest * states * 8 * (1 + links)
@@ -103,7 +111,7 @@ class Pass:
             link=np.zeros((rows, links), np.int64),
         )
         link_tables = Links(self.following, self.layout.link_of, self.layout.link, self.layout.link_lists)
-        results = results_of(tier, len(tasks.lo), weights, emit)
+        results = results_of(tier, len(tasks.lo), weights, emit, reach)
         kernel.run(
             tasks,
             self.slice.in_kernels,
@@ -127,17 +135,22 @@ class Pass:
         check_alarm(self.predicates)
         return completed(results, lambda large: self.run(tasks.subset(large), weights, "D"))
 
+    @property
+    def linked(self) -> bool:
+        """Whether events are linked to those that may follow."""
+        return self.linking != kernel.ANY
+
     def in_lanes(self, tasks: Tasks, weights: Weights, masks: UInt64s, lanes: int) -> Float64s | None:
         """See `Direct.in_lanes`; None where another kernel is needed. Raises WindowTooLargeError as `run` does."""
         if self.direct is None:
             return None
-        self._fits(tasks, self.direct.bytes("F", weights))
+        check_memory(tasks, self.direct.bytes("F", weights))
         store = (self.store_of, self.store_t, self.nodes)
         return self.direct.in_lanes(tasks, self.widest, masks, lanes, store, weights)
 
     def first_tier(self, weights: Weights) -> str:
         """The tier to begin with: E where its kernel is as fast (it tells all that F does), else F."""
-        if self.direct is not None and (self.direct.shared() or self.direct.linear(self.widest, weights)):
+        if self.direct is not None and (self.direct.shared(weights) or self.direct.linear(self.widest, weights)):
             return "E"
         return "F"
 
@@ -166,14 +179,16 @@ class Pass:
         return size
 
     def _lanes(self, weights: Weights) -> int:
-        if self.direct is None or len(weights.extreme):
+        if self.direct is None or len(weights.extreme) or weights.spans:
             return 0
         return self.direct.lanes(len(weights.variable), self.nodes)
 
-    def _fits(self, tasks: Tasks, needed: int) -> None:
-        if needed > MAX_BYTES:
-            longest = int((tasks.hi - tasks.lo).max(initial=0))
-            raise WindowTooLargeError(
-                f"a window of {longest:,} events needs {needed / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:.0f}",
-                hint="make `within` shorter, add an equivalence, or filter events in `where`",
-            )
+
+def check_memory(tasks: Tasks, needed: int) -> None:
+    """Raises WindowTooLargeError where so many bytes are too many."""
+    if needed > MAX_BYTES:
+        longest = int((tasks.hi - tasks.lo).max(initial=0))
+        raise WindowTooLargeError(
+            f"a window of {longest:,} events needs {needed / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:.0f}",
+            hint="make `within` shorter, add an equivalence, or filter events in `where`",
+        )

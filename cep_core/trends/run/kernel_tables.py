@@ -65,9 +65,9 @@ def _ranges(rows_by_state: list[list[tuple[int, ...]]], width: int) -> tuple[Int
     return offsets, np.array(flat, dtype=np.int64).reshape(len(flat), width)
 
 
-def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
+def layout(plan: Plan, automaton: Automaton, linked: bool, pairwise: bool = False) -> Layout:
     """Arrays for `automaton`. `linked`: predecessors come by links (selections other than any match), not from
-    stores."""
+    stores. `pairwise`: every transition is one whose conditions are tried pair by pair."""
     states = len(automaton.states)
     bit = {variable: b for b, variable in enumerate(plan.variables)}
     guards = _Guards()
@@ -101,7 +101,7 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
         layer = plan.layer(*names, transition.gap)
         method = plan.method(layer)
         bounds = (*guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
-        if linked or transition.gap.fails or method is Method.SCAN:
+        if linked or pairwise or transition.gap.fails or method is Method.SCAN:
             scans.append((transition, "scan", (source, -1), bounds, attempt(names)))
         elif method is Method.DIVIDE:
             place = (source, divides.setdefault(layer, len(divides)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from trendlake.cep_core.events.array_types import Bools, Int32s, Int64s
 from trendlake.cep_core.trends.compile.dfa import Automaton
-from trendlake.cep_core.trends.kernels.arguments import Tasks, Weights
+from trendlake.cep_core.trends.kernels.arguments import LARGEST, STARTS, Tasks, Weights
 from trendlake.cep_core.trends.kernels.general import NEVER
 from trendlake.cep_core.trends.run.events import Events
 from trendlake.cep_core.trends.run.kernel_pass import Pass
@@ -46,7 +46,8 @@ class Guards:
         n = slice_.length
         guards = Guards(run.events, run.automaton, run.open_scopes).at(slice_)
         starts = np.searchsorted(self.moments, slice_.time).astype(np.float64)
-        weights = Weights(np.full(1, -1, np.int64), np.zeros((1, n)), np.full(1, -1, np.int64), starts.reshape(1, n))
+        none, latest = np.full(1, STARTS), np.full(1, LARGEST)
+        weights = Weights(none, np.zeros((1, n)), none, starts.reshape(1, n), latest)
         edges = (
             np.flatnonzero(np.append(True, slice_.partition[1:] != slice_.partition[:-1]))
             if n

@@ -12,9 +12,10 @@ from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s, UInt6
 from trendlake.cep_core.events.arrays import arrow, decimals, decimals_of_words
 from trendlake.cep_core.events.schema import COUNT_TYPE
 from trendlake.cep_core.events.windows import DAY, CalendarWindows
+from trendlake.cep_core.trends.compile.check_return import CheckedMeasure
 from trendlake.cep_core.trends.compile.plan import Plan
 from trendlake.cep_core.trends.kernels.rounding import log10
-from trendlake.cep_core.trends.run.aggregates import carried
+from trendlake.cep_core.trends.run.aggregates import SECOND, Carried, carried, extreme_of, sums_of
 from trendlake.cep_core.trends.run.exact_arithmetic import Number, count_log10, mean, total
 
 
@@ -31,23 +32,32 @@ def result_table(plan: Plan, groups: list[pa.Array], rows: list[Row]) -> pa.Tabl
     wanted = carried(plan.measures)
     columns = [*groups, *_moments(plan, np.array([row.window for row in rows], np.int64))]
     for m in plan.measures:
-        if m.function == "count":
-            k = wanted.index("trend" if m.variable is None else "events", m.variable, None)
+        if m.counts:
+            k = wanted.index(sums_of(m)[-1])
             counts = [row.sums[k] for row in rows]
             columns.append(decimals([count.count() for count in counts], COUNT_TYPE))
             columns.append(_doubles([None if count.is_zero else count_log10(count) for count in counts]))
-        elif m.function in ("min", "max"):
-            x = wanted.extremes.index((m.function, str(m.variable), str(m.attribute)))
-            columns.append(pa.array([row.extremes[x] for row in rows]))
+        elif m.function not in ("sum", "avg"):
+            x = _place(wanted, m)
+            values = [row.extremes[x] for row in rows]
+            if m.ordered:  # what chose them comes first
+                values = [None if value is None else value[1] for value in values]
+            columns.append(pa.array(values))
         else:
-            present = wanted.index("present", m.variable, m.attribute)
-            value = wanted.index("value", m.variable, m.attribute)
+            present, value = (wanted.index(one) for one in sums_of(m))
             some = [None if row.sums[present].is_zero else row for row in rows]
+            unit = SECOND if m.of == "duration" else 1.0
             if m.function == "avg":
-                columns.append(_doubles([None if r is None else mean(r.sums[value], r.sums[present]) for r in some]))
+                means = [None if r is None else mean(r.sums[value], r.sums[present]) / unit for r in some]
+                columns.append(_doubles(means))
             else:
-                columns += _sums([None if r is None else total(r.sums[value]) for r in some])
+                columns += _sums([None if r is None else total(r.sums[value]) for r in some], unit)
     return _table(plan, columns)
+
+
+def _place(wanted: Carried, m: CheckedMeasure) -> int:
+    """The place of a measure among the extreme values of a row."""
+    return len(wanted.extremes) if m.function == "longest" else wanted.extremes.index(extreme_of(m))
 
 
 def plain_table(
@@ -94,19 +104,21 @@ def _columns_table(
     wanted = carried(plan.measures)
     columns = [*groups, *_moments(plan, windows)]
     for m in plan.measures:
-        if m.function == "count":
-            columns += shown[wanted.index("trend" if m.variable is None else "events", m.variable, None)]
-        elif m.function in ("min", "max"):
-            columns.append(extremes[wanted.extremes.index((m.function, str(m.variable), str(m.attribute)))])
+        if m.counts:
+            columns += shown[wanted.index(sums_of(m)[-1])]
+        elif m.function not in ("sum", "avg"):
+            columns.append(extremes[_place(wanted, m)])
         else:
-            present = counts[wanted.index("present", m.variable, m.attribute)]
-            mantissa, exponent = sums[wanted.index("value", m.variable, m.attribute)]
+            number, value = (wanted.index(one) for one in sums_of(m))
+            present = counts[number]
+            mantissa, exponent = _parted(counts[value]) if m.of == "length" else sums[value]
+            unit = SECOND if m.of == "duration" else 1.0
             if m.function == "avg":
                 a, p = _parted(present)
-                ratio = np.ldexp(mantissa / np.where(present == 0, 1.0, a), exponent - p)
+                ratio = np.ldexp(mantissa / np.where(present == 0, 1.0, a), exponent - p) / unit
                 columns.append(arrow(ratio, present == 0))
             else:
-                columns += _summed(mantissa, exponent, present == 0)
+                columns += _summed(mantissa, exponent, present == 0, unit)
     return _table(plan, columns)
 
 
@@ -116,15 +128,18 @@ def _parted(count: Float64s) -> tuple[Float64s, Int64s]:
     return m, e.astype(np.int64)
 
 
-def _sums(sums: Sequence[tuple[float, int] | None]) -> list[pa.Array]:
-    """SUM and its companion."""
+def _sums(sums: Sequence[tuple[float, int] | None], unit: float) -> list[pa.Array]:
+    """SUM and its companion; sums are shown in so large units."""
     mantissa = np.array([0.0 if one is None else one[0] for one in sums], np.float64)
     exponent = np.array([0 if one is None else one[1] for one in sums], np.int64)
-    return _summed(mantissa, exponent, np.array([one is None for one in sums], np.bool_))
+    return _summed(mantissa, exponent, np.array([one is None for one in sums], np.bool_), unit)
 
 
-def _summed(mantissa: Float64s, exponent: Int64s, none: Bools) -> list[pa.Array]:
+def _summed(mantissa: Float64s, exponent: Int64s, none: Bools, unit: float) -> list[pa.Array]:
     """SUM, NULL where it is past float64, and its companion."""
+    if unit != 1.0:
+        mantissa, more = np.frexp(mantissa / unit)
+        exponent = exponent + more
     with np.errstate(over="ignore"):
         value = np.ldexp(mantissa, exponent)
     return [arrow(value, none | np.isinf(value)), _log10(np.abs(mantissa), exponent)]

@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from trendlake.cep_core.errors import BadEventsError
-from trendlake.cep_core.events.array_types import Int32s, Int64s, UInt64s
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int32s, Int64s, UInt64s
 from trendlake.cep_core.events.arrays import arrow, numbers
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.trends.compile.dfa import Automaton
-from trendlake.cep_core.trends.compile.plan import Plan
-from trendlake.cep_core.trends.run.aggregates import Carried, carried
+from trendlake.cep_core.trends.compile.plan import Plan, filtered
+from trendlake.cep_core.trends.run.aggregates import TREND, Carried, Sum, carried
 from trendlake.cep_core.trends.run.events import Events
 from trendlake.cep_core.trends.run.exact_arithmetic import Number
 from trendlake.cep_core.trends.run.exact_sums import Cells, Numbers, RunSums
@@ -45,7 +45,11 @@ def run_plan(plan: Plan, columns: Columns, windows: range | None = None, may: UI
     if plan.window_by_window and (windows is None or len(windows) > 1):
         tables = [run_plan(plan, columns, range(j, j + 1), may) for j in _windows_of(plan, columns, windows)]
         return pa.concat_tables([plan.result_schema.empty_table(), *tables])
-    return _Answer(plan, Events(plan, columns, may), windows).table()
+    if plan.turns == 1:
+        return _Answer(plan, Events(plan, columns, may), windows).table()
+    turns = range(plan.turns) if windows is None else sorted({j % plan.turns for j in windows[: plan.turns]})
+    events = Events(plan, columns, may)
+    return pa.concat_tables([_Answer(plan, events, windows, turn).table() for turn in turns])
 
 
 def run_lanes(form: Plan, columns: Columns, masks: UInt64s, lanes: int, windows: range | None) -> list[pa.Table | None]:
@@ -68,39 +72,64 @@ def run_lanes(form: Plan, columns: Columns, masks: UInt64s, lanes: int, windows:
     return [None] * lanes if tables is None else tables
 
 
+_TRENDS = Carried((TREND,), ())
+"""The sums of a pass over trends of some lengths."""
+
+
 class _Answer:
     """The answer of a plan to events: cells of one run as columns where float64 is exact or only
     counts are asked for, the rest row by row."""
 
-    def __init__(self, plan: Plan, events: Events, windows: range | None) -> None:
-        self.plan, self.events, self.windows = plan, events, windows
+    def __init__(self, plan: Plan, events: Events, windows: range | None, turn: int = 0) -> None:
+        self.plan, self.events, self.windows, self.turn = plan, events, windows, turn
         self.groups = events.codes(plan.group_by)
         self.wanted = carried(plan.measures)
 
     def table(self) -> pa.Table:
         plan = self.plan
         alone = len(plan.automata) == 1 and not plan.scoped
-        cells_of = [self._cells(automaton, alone) for automaton in plan.automata]
+        cells_of = [self._cells(automaton, alone, self.wanted) for automaton in plan.automata]
+        of_lengths = [self._cells(self._of_length(one), alone, _TRENDS) for one in self.wanted.filtered]
         if len(cells_of) == 1 and len(cells_of[0]) == 1 and not plan.empty_windows:
             (cells,) = cells_of[0]
             tables = []
-            if cells.plain.any():
-                groups = self._group_columns(cells.keys[cells.plain, 0])
-                tables.append(plain_table(plan, groups, *cells.columns(cells.plain)))
-            if not cells.plain.all():
-                counted = cells.counted
+            plain, more = _filtered(cells, of_lengths)
+            if plain.any():
+                windows, counts, sums, extremes = cells.columns(plain)
+                counts |= {k: more[i][plain] for i, k in enumerate(range(len(self.wanted.sums), self.wanted.size))}
+                groups = self._group_columns(cells.keys[plain, 0])
+                tables.append(plain_table(plan, groups, windows, counts, sums, extremes))
+            if not plain.all():
+                counted = cells.counted if not of_lengths else np.zeros(len(plain), np.bool_)
                 if counted.any():
                     groups = self._group_columns(cells.keys[counted, 0])
                     tables.append(counts_table(plan, groups, *cells.counts(counted)))
-                rest = np.flatnonzero(~(cells.plain | counted))
+                rest = np.flatnonzero(~(plain | counted))
                 if len(rest):
-                    tables.append(self._rows(cells.numbers(rest)))
+                    tables.append(self._rows(self._with_filtered(cells.numbers(rest), of_lengths)))
             return pa.concat_tables(tables)
-        totals = [self._total(runs) for runs in cells_of]
+        totals = [self._total(runs, self.wanted) for runs in cells_of]
         rows = totals[0] if len(totals) == 1 else _pairs_of_trends(*totals)
+        rows = self._with_filtered(rows, of_lengths)
         if plan.empty_windows:
-            rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows)
+            rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows, self.turn)
         return self._rows(rows)
+
+    def _of_length(self, one: Sum) -> Automaton:
+        """The automaton of the trends that a filtered count is of."""
+        assert one.lengths is not None
+        return filtered(self.plan.automata[0], one.lengths)
+
+    def _with_filtered(self, rows: Numbers, of_lengths: list[list[Cells]]) -> Numbers:
+        """Rows with the counts of trends of some lengths after their sums."""
+        if not of_lengths:
+            return rows
+        counts = [self._total(parts, _TRENDS) for parts in of_lengths]
+        none = ((Number(0),), ())
+        return {
+            key: ((*sums, *(count.get(key, none)[0][0] for count in counts)), extremes)
+            for key, (sums, extremes) in rows.items()
+        }
 
     def lanes(self, masks: UInt64s, count: int) -> list[pa.Table | None] | None:
         """See `run_lanes`; None where the plans have no lanes."""
@@ -116,25 +145,25 @@ class _Answer:
             return None
         return plain_table(self.plan, self._group_columns(cells.keys[:, 0]), *cells.columns(cells.plain))
 
-    def _cells(self, automaton: Automaton, alone: bool) -> list[Cells]:
+    def _cells(self, automaton: Automaton, alone: bool, wanted: Carried) -> list[Cells]:
         """Of each of the runs that make up an automaton's trends and have any. `alone`: one run is all there is."""
         sums = []
         for run in runs(self.events, automaton, self.plan.scoped):
-            cells = RunSums(run, self.groups, self.wanted, self.windows).cells(alone)
+            cells = RunSums(run, self.groups, wanted, self.windows, self.turn).cells(alone)
             if cells is not None:
                 sums.append(cells)
         return sums
 
-    def _total(self, parts: list[Cells]) -> Numbers:
+    def _total(self, parts: list[Cells], wanted: Carried) -> Numbers:
         """Sums of several runs, by (group, window)."""
         total: Numbers = {}
+        functions = [*(one.function for one in wanted.extremes), *["longest"] * wanted.longest]
         for cells in parts:
             for key, (sums, extremes) in cells.numbers(np.arange(len(cells.keys))).items():
                 if key in total:
                     before, best = total[key]
                     extremes = tuple(
-                        _extreme(function, a, b)
-                        for (function, _, _), a, b in zip(self.wanted.extremes, best, extremes, strict=True)
+                        _extreme(function, a, b) for function, a, b in zip(functions, best, extremes, strict=True)
                     )
                     sums = tuple(a + b for a, b in zip(before, sums, strict=True))
                 total[key] = (sums, extremes)
@@ -183,7 +212,21 @@ def _windows_of(plan: Plan, columns: Columns, wanted: range | None) -> list[int]
 def _extreme(function: str, a: Any, b: Any) -> Any:
     if a is None or b is None:
         return b if a is None else a
-    return min(a, b) if function == "min" else max(a, b)
+    return min(a, b) if function in ("min", "longest") else max(a, b)
+
+
+def _filtered(cells: Cells, of_lengths: list[list[Cells]]) -> tuple[Bools, list[Float64s]]:
+    """Where all numbers of a cell are plain, those of the filtered counts too; and these counts, by cell."""
+    plain, counts = cells.plain, []
+    for parts in of_lengths:
+        count = np.zeros(len(plain))
+        for some in parts:
+            at = cells.places(some.keys)
+            count[at] += some.sums[:, 0]
+            plain = plain.copy()
+            plain[at] &= some.plain & (len(parts) == 1)
+        counts.append(count)
+    return plain, counts
 
 
 def _pairs_of_trends(left: Numbers, right: Numbers, both: Numbers) -> Numbers:
@@ -206,16 +249,18 @@ def _product(a: Number, b: Number, times: int) -> Number:
 
 
 def _with_empty(
-    plan: Plan, events: Events, groups: Int32s, rows: Numbers, wanted: Carried, windows: range | None
+    plan: Plan, events: Events, groups: Int32s, rows: Numbers, wanted: Carried, windows: range | None, turn: int
 ) -> Numbers:
     """Rows of nothing for the groups that have an event in a window and no trend."""
     zero = Number(0)
     filled = dict(rows)
+    none = (zero,) * wanted.size, (None,) * (len(wanted.extremes) + wanted.longest)
     first, last = plan.windows.held(events.time)
     for g, low, high in zip(groups.tolist(), first.tolist(), last.tolist(), strict=True):
         for j in range(low, high + 1):
-            if (windows is None or j in windows) and (g, j) not in filled and plan.windows.exists(j):
-                filled[g, j] = ((zero,) * len(wanted.sums), (None,) * len(wanted.extremes))
+            mine = (windows is None or j in windows) and j % plan.turns == turn
+            if mine and (g, j) not in filled and plan.windows.exists(j):
+                filled[g, j] = none
     return filled
 
 

@@ -48,12 +48,14 @@ def _dated(time: Int64s, ends: Int64s, windows: Windows, wanted: range | None) -
 @dataclass(frozen=True)
 class Sums:
     """Results of a pass by task: `sums` (T, K) in its tier, `extremes` (T, M), `hit` (T): whether there is a trend.
-    `scaled` (T, K, 2): the sums in tier E, where a pass in tier F has gone on in it; None where it had no need to."""
+    `scaled` (T, K, 2): the sums in tier E, where a pass in tier F has gone on in it; None where it had no need to.
+    `fine` (T, K, 3): the sums in tier D, where it has gone on in that for every task that has a trend."""
 
     sums: AnyArray
     extremes: Float64s
     hit: Bools
     scaled: Float64s | None = None
+    fine: Float64s | None = None
 
 
 def pairs(sums: Float64s) -> Float64s:

@@ -13,10 +13,7 @@ from tests.random.agreement import TALLIES, Tally
 from tests.random.matches import SEQUENCES, cut_rows, disagreement, interpreted, matches_questions, unfolded, unmerged
 from tests.random.profile import examples
 
-pytestmark = [
-    pytest.mark.random,
-    pytest.mark.filterwarnings("ignore::trendlake.cep_core.errors.PatternWarning"),
-]
+pytestmark = [pytest.mark.random, pytest.mark.filterwarnings("ignore::trendlake.cep_core.errors.PatternWarning")]
 
 THEMES: dict[str, tuple[int, dict[str, Any]]] = {
     "matches": (300, {}),

@@ -291,3 +291,31 @@ def test_columns_called_date_and_month() -> None:
 
 
 SCHEMA_ROLES = (SCHEMA.event_id, SCHEMA.event_time, SCHEMA.event_type)
+
+
+@pytest.mark.parametrize(
+    ("query", "hours"),
+    [
+        (
+            {"kind": "algebra", "pattern": "SELECT hour(event_time) AS h FROM FILTER{hour(event_time) < 21}(A)"},
+            [19, 20],
+        ),
+        ({"kind": "matches", "pattern": "A a", "return": {"h": "hour(a.event_time)"}, "having": ["h < 21"]}, [19, 20]),
+        (
+            {
+                "kind": "trends",
+                "derive": {"h": "hour(event_time)"},
+                "group_by": ["h"],
+                "pattern": "A",
+                "return": {"n": "COUNT(A) FILTER (WHERE hour(A.event_time) < 21)"},
+                "having": ["n = 1"],
+            },
+            [19, 20],
+        ),
+    ],
+)
+def test_each_place_reads_the_clock_of_the_zone(query: dict[str, Any], hours: list[int]) -> None:
+    """Also FILTER, `derive` and `having`."""
+    moments = [{"id": f"e{k}", "type": "A", "time": 3600 * k} for k in range(3)]
+    rows = evaluate({**query, "within": "1 day", "time_zone": "America/New_York"}, to_table(moments)).to_pylist()
+    assert sorted(row["h"] for row in rows) == hours

@@ -74,6 +74,32 @@ def test_kernels_agree_on_variables_at_several_positions() -> None:
     agree()
 
 
+@pytest.mark.more_in_chaos
+def test_kernels_agree_on_lengths() -> None:
+    """LENGTH, DURATION, LONGEST, FILTER, FIRST and the others, `output: maximal`; any pattern, selection and window."""
+    tally = TALLIES.setdefault("lengths", Tally())
+
+    @examples(600)
+    @given(questions(lengths=True, conjunction=False))
+    def agree(question: Any) -> None:
+        assert disagreement(question, tally) == []
+
+    agree()
+
+
+@pytest.mark.more_in_chaos
+def test_kernels_agree_on_lengths_with_several_states_of_a_variable() -> None:
+    """Which of several longest trends is shown shows further back than at the event where they part."""
+    tally = TALLIES.setdefault("lengths, several states", Tally())
+
+    @examples(400)
+    @given(repeated_questions(lengths=True))
+    def agree(question: Any) -> None:
+        assert disagreement(question, tally) == []
+
+    agree()
+
+
 @pytest.mark.parametrize("events", [1, 2, 63, 64, 65, 126, 127, 128, 1000, 100_000])
 def test_closed_form(events: int) -> None:
     """S+ over n events has 2^n - 1 trends: exact up to 38 digits, then NULL with its logarithm."""

@@ -14,8 +14,20 @@ from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.tree_builder import timestamp_us
 
 ABOUT = {"name", "description", "owner", "source", "schedule", "consistency", "kind"}
-MEANING = {"pattern", "where", "return", "group_by", "within", "slide", "origin", "select", "empty_windows"}
+MEANING = {"pattern", "where", "return", "group_by", "within", "slide", "origin", "select", "output", "empty_windows"}
 SELECTIONS = ("skip_till_any_match", "skip_till_next_match", "contiguous", "partition_contiguous")
+
+
+SHAPES = {
+    ("count", False, False, "", False),
+    ("count", True, False, "", False),
+    ("longest", False, False, "", False),
+    *((name, True, True, "", False) for name in ("min", "max", "sum", "avg", "first", "last")),
+    *((name, True, True, "", True) for name in ("min_by", "max_by")),
+    *((name, of, False, "length", False) for name in ("min", "max", "sum", "avg") for of in (False, True)),
+    *((name, False, False, "duration", False) for name in ("min", "max", "sum", "avg")),
+}
+"""Measures: (function, has a variable, has an attribute, of what function of a trend, has a second attribute)."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,7 @@ class Query:
     slide: int
     origin: int
     select: str
+    output: str
     empty_windows: bool
 
 
@@ -89,6 +102,7 @@ def read(query: Mapping[str, Any]) -> Query:
         slide=parse.parse_duration(query.get("slide") or query["within"]),
         origin=_origin(query.get("origin")),
         select=_one_of(query.get("select") or SELECTIONS[0], SELECTIONS),
+        output=_one_of(query.get("output") or "all", ("all", "maximal")),
         empty_windows=bool(query.get("empty_windows", False)),
     )
 
@@ -151,12 +165,11 @@ def _measures(texts: Mapping[str, str], tree: s.PatternNode) -> dict[str, s.Meas
     measures = {name: parse.parse_measure(text) for name, text in texts.items()}
     positive = {atom.variable for atom in s.atoms(tree, negated=False)}
     for name, measure in measures.items():
-        if isinstance(tree, s.And) and (measure.function, measure.variable) != ("count", None):
+        if isinstance(tree, s.And) and measure != s.Measure("count", None, None):
             raise OutsideLanguageError(f"{name}: AND goes with COUNT(*) only")
-        if measure.function not in ("count", "min", "max", "sum", "avg"):
-            raise OutsideLanguageError(f"{name}: no such measure: {measure.function}")
-        if (measure.function == "count") != (measure.attribute is None):
-            raise OutsideLanguageError(f"{name}: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute)")
+        shape = (measure.function, bool(measure.variable), bool(measure.attribute), measure.of, bool(measure.by))
+        if shape not in SHAPES or measure.distinct:
+            raise OutsideLanguageError(f"{name}: no such measure")
         if measure.variable is not None and measure.variable not in positive:
             raise OutsideLanguageError(f"{name}: {measure.variable} has no events in a trend")
     return measures

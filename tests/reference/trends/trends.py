@@ -17,7 +17,7 @@ from tests.reference.trends.derive import (
     trend_of,
 )
 from tests.reference.trends.events import Event, events_of, windows
-from tests.reference.trends.measures import measure
+from tests.reference.trends.measures import maximal, measure
 from tests.reference.trends.query import Agreement, Query, read
 from tests.reference.trends.shape import shape_of, spelled_out
 from tests.reference.trends.values import OutsideLanguageError, Value
@@ -47,7 +47,7 @@ def reference(
             row = dict(zip(asked.group_by, key, strict=True))
             row |= {"window_start": start, "window_end": start + asked.within}
             for name, one in asked.measures.items():
-                row |= measure(name, one, trends, events)
+                row |= measure(name, one, trends, events, list(asked.types))
             results.append(row)
     return results
 
@@ -55,6 +55,7 @@ def reference(
 def _check_columns(query: Query, events: Sequence[Event]) -> None:
     wanted = {agreement.attribute for agreement in query.agreements} | set(query.group_by)
     wanted |= {one.attribute for one in query.measures.values() if one.attribute}
+    wanted |= {one.by[1] for one in query.measures.values() if one.by}
     if events and (unknown := wanted - set(events[0].values)):
         raise OutsideLanguageError(f"no attributes {sorted(unknown)}")
 
@@ -69,6 +70,8 @@ def _groups(query: Query, events: Sequence[Event], inside: Sequence[Event], limi
         if len(by_side) > 1:
             combinations = product(*(side.get(key, []) for side in by_side))
             together = list({frozenset(one) for one in combinations if len(set(one)) == len(one)})
+        if query.output == "maximal":
+            together = maximal(together)
         if together:
             groups[key] = together
     if query.empty_windows:
