@@ -29,7 +29,7 @@ from trendlake.cep_core.events.schema import schema_of
 
 FOLDER = Path(__file__).parent
 DIGESTS = FOLDER / "digests.json"
-KINDS = ("trends", "matches", "automaton", "algebra")
+KINDS = ("trends", "matches", "automaton", "algebra", "match_recognize")
 
 TYPES: Mapping[str, pa.DataType] = {
     "int": pa.int64(),

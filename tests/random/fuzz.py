@@ -1,9 +1,9 @@
-"""Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or
-`--kind matches`, `automaton`, `algebra` or `xml_join` for those kinds; `--kind batches` and `families` for plans that
-give other rows together than alone; `--kind files` for a file that is neither read nor refused with words
-(`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
-(`tests.random.fuzz_documents`); `--kind edits` for edits of a pattern after which its table has other rows than a fresh
-one (`tests.random.fuzz_edits`, on Spark).
+"""Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or `--kind
+matches`, `automaton`, `algebra`, `match_recognize` or `xml_join` for those kinds; `--kind batches` and `families`
+for plans that give other rows together than alone; `--kind files` for a file that is neither read nor refused with
+words (`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
+(`tests.random.fuzz_documents`); `--kind edits` for edits of a pattern after which its table has other rows than a
+fresh one (`tests.random.fuzz_edits`, on Spark).
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
@@ -23,7 +23,17 @@ from hypothesis import given, seed, settings
 from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
-from tests.random import algebra, automata, fuzz_batches, fuzz_documents, fuzz_edits, fuzz_files, matches, xml_joins
+from tests.random import (
+    algebra,
+    automata,
+    fuzz_batches,
+    fuzz_documents,
+    fuzz_edits,
+    fuzz_files,
+    matches,
+    row_patterns,
+    xml_joins,
+)
 from tests.random.agreement import Tally, disagreement
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import long_questions, questions, repeated_questions
@@ -67,6 +77,7 @@ COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
     "matches": matches.disagreement,
     "automaton": automata.disagreement,
     "algebra": algebra.disagreement,
+    "match_recognize": row_patterns.disagreement,
 }
 OTHERS: Mapping[str, Callable[[float, int], int]] = {
     "xml_join": xml_joins.search,
@@ -84,6 +95,8 @@ def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags
         return automata.cases(flags["most"])
     if kind == "algebra":
         return algebra.cases(flags["most"])
+    if kind == "match_recognize":
+        return row_patterns.cases(flags["most"])
     if kind == "matches":
         return matches.matches_questions(**flags)
     if repeated:
@@ -145,7 +158,11 @@ def main() -> int:
         return fuzz_documents.search(asked.seconds, first, asked.documents)
     if asked.kind in OTHERS:
         return OTHERS[asked.kind](asked.seconds, first)
-    tallies: Mapping[str, Callable[[], Any]] = {"automaton": automata.AfaTally, "algebra": algebra.AlgebraTally}
+    tallies: Mapping[str, Callable[[], Any]] = {
+        "automaton": automata.AfaTally,
+        "algebra": algebra.AlgebraTally,
+        "match_recognize": row_patterns.RowPatternTally,
+    }
     tally = tallies.get(asked.kind, Tally)()
     numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
     flags = {"most": asked.most, **dict.fromkeys(asked.without, False)}
@@ -159,7 +176,8 @@ def main() -> int:
         query, rows = question if isinstance(question, tuple) else (question.query, question.rows)
         if isinstance(question, automata.Case):
             print(f"# watermark {question.watermark}, rows in the order {question.order}; the answer without it:")
-        print(as_case(query, rows, "found-by-fuzz"))
+        case = isinstance(question, row_patterns.Case)
+        print(row_patterns.as_case(question) if case else as_case(query, rows, "found-by-fuzz"))
     print("\n".join(f"# {line}" for line in tally.lines()))
     return 1 if findings else 0
 
