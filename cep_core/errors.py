@@ -206,6 +206,24 @@ class TooManyAnswersError(TrendlakeError):
     code = "TOO_MANY_ANSWERS"
 
 
+class SkipFailedError(TrendlakeError):
+    """AFTER MATCH SKIP names a row that a match does not have, or its first one, so that matching cannot go on."""
+
+    code = "SKIP_FAILED"
+
+
+class SearchTooLongError(TrendlakeError):
+    """The search for a match from one row takes more steps than `limit_per_start` allows: no match is given up."""
+
+    code = "SEARCH_TOO_LONG"
+
+
+class LimitError(TrendlakeError):
+    """A partition has more rows of a result in a pane than `limit_per_partition` allows: none is left out."""
+
+    code = "LIMIT"
+
+
 class PatternWarning(UserWarning):
     """A condition without effect, or one that is never true."""
 

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from trendlake.cep_core.kind import Kind
 
-NAMES = ("trends", "matches", "automaton", "xml_join", "algebra")
+NAMES = ("trends", "matches", "automaton", "xml_join", "algebra", "match_recognize")
 
 
 class _Kinds(Mapping[str, Kind]):

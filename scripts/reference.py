@@ -27,7 +27,7 @@ Made by `python -m scripts.reference` from the models of pattern files, the gram
 (`cep_core/language/grammar.lark`, `cep_core/algebra/compile/grammar.lark`), the error classes and the worked cases
 (`tests/cases`); a test keeps it so. What it all means is in [language.md](language.md).
 """
-KINDS = ("trends", "matches", "automaton", "algebra", "xml_join")
+KINDS = ("trends", "matches", "automaton", "algebra", "match_recognize", "xml_join")
 SHOWN = 12
 """Events of a worked case that are listed."""
 
@@ -149,7 +149,7 @@ def cases() -> Iterator[str]:
             yield f"#### {case['name']}\n"
             yield f"{_events(case['events'])}{source}\n"
             yield f"```yaml\n{textwrap.dedent(query).rstrip()}\n```\n"
-            yield _rows(case["expect"])
+            yield _rows(case["expect"]) if "expect" in case else f"Refused: {case['error']}.\n"
 
 
 def _query(text: str, named: dict[str, str]) -> str | None:

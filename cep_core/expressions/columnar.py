@@ -18,6 +18,7 @@ from trendlake.cep_core.events.arrays import arrow, numbers, repeated, valid
 from trendlake.cep_core.events.normalise import comparable, reals
 from trendlake.cep_core.events.schema import result_type
 from trendlake.cep_core.expressions.functions import DAY, Function, function_of
+from trendlake.cep_core.expressions.sql_functions import CASE, case_of_columns, of_columns
 from trendlake.cep_core.language import syntax as s
 
 
@@ -99,6 +100,9 @@ def _evaluate(node: s.Expr, column: Callable[[s.Attribute], pa.Array], length: i
             for choice in choices:
                 equal = pc.or_kleene(equal, compare("=", left, value(choice)))
             return equal
+        case s.SqlCall(function=function, arguments=arguments):
+            arrays = [value(a) for a in arguments]
+            return case_of_columns(arrays, length) if function == CASE else of_columns(function, arrays, length)
         case s.Call(function=function, arguments=arguments):
             return _call(function_of(function), [value(a) for a in arguments])
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.expressions.functions import Function, Value, function_of
+from trendlake.cep_core.expressions.sql_functions import CASE, SQL_FUNCTIONS
 from trendlake.cep_core.language import syntax as s
 
 Reader: TypeAlias = Callable[[Any, int, Any], Value]
@@ -53,6 +54,8 @@ def compiled(node: s.Expr, leaf: Callable[[s.Attribute], Reader]) -> Reader:
         case s.In(operand=operand, choices=choices):
             tested = part(operand)
             return _logic(True, [_strict(operator.eq, tested, part(choice)) for choice in choices])
+        case s.SqlCall(function=function, arguments=arguments):
+            return _sql_call(function, [part(argument) for argument in arguments])
         case s.Call(function=function, arguments=arguments):
             return _call(function_of(function), [part(argument) for argument in arguments])
 
@@ -150,5 +153,24 @@ def _of_several(function: Callable[..., Value], arguments: list[Reader]) -> Read
     def run(register: Any, event: int, at: Any) -> Value:
         values = [value for a in arguments if (value := a(register, event, at)) is not None]
         return bounded(function(*values)) if values else None
+
+    return run
+
+
+def _sql_call(name: str, arguments: list[Reader]) -> Reader:
+    if name == CASE:
+        return _case(arguments)
+    of_all = SQL_FUNCTIONS[name].of
+    return lambda register, event, at: of_all(*(argument(register, event, at) for argument in arguments))
+
+
+def _case(arguments: list[Reader]) -> Reader:
+    pairs, otherwise = list(zip(arguments[:-1:2], arguments[1:-1:2], strict=True)), arguments[-1]
+
+    def run(register: Any, event: int, at: Any) -> Value:
+        for condition, value in pairs:
+            if condition(register, event, at):
+                return value(register, event, at)
+        return otherwise(register, event, at)
 
     return run

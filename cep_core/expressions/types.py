@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from trendlake.cep_core.errors import TextError, TrendlakeError, TypeMismatchError, UnknownParameterError, did_you_mean
 from trendlake.cep_core.expressions.functions import FUNCTIONS, clock_of, function_of
+from trendlake.cep_core.expressions.sql_functions import CASE, SQL_FUNCTIONS
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.unparse import expression
 
@@ -65,6 +66,8 @@ def infer(node: s.Expr, resolve: Resolve) -> str:
             return "boolean"
         case s.Call(function=function, arguments=(moment,)) if clock_of(function) is not None:
             return infer(moment, resolve)
+        case s.SqlCall(function=function, arguments=arguments):
+            return _sql_call(node, function, [infer(a, resolve) for a in arguments])
         case s.Call(function=function, arguments=arguments):
             _refuse_unknown(node, function)
             return _call(node, function, [infer(a, resolve) for a in arguments])
@@ -162,3 +165,40 @@ def _call(node: s.Call, function: str, kinds: list[str]) -> str:
         else:
             raise _mismatch(argument, f"{function} takes values of one type: {_a(kind)} and {_a(given)} do not mix")
     return gives or kind
+
+
+def _sql_call(node: s.SqlCall, function: str, kinds: list[str]) -> str:
+    if function == CASE:
+        return _case(node, kinds)
+    row = SQL_FUNCTIONS[function]
+    least, most = len(row.takes) - row.optional, 100 if row.many else len(row.takes)
+    if not least <= len(kinds) <= most:
+        wanted = f"{least}" if least == most else f"{least} or more" if row.many else f"{least} or {most}"
+        plural = "s" if wanted != "1" else ""
+        raise _mismatch(node, f"{function} takes {wanted} argument{plural}, not {len(kinds)}")
+    takes = row.takes + row.takes[-1:] * (len(kinds) - len(row.takes))
+    for argument, given, taken in zip(node.arguments, kinds, takes, strict=False):
+        if given not in (*taken, "null"):
+            hint = "CAST(x AS VARCHAR) makes a text of it" if taken == ("string",) else None
+            raise _mismatch(argument, f"{function} takes {' or '.join(map(_a, taken))}, this is {_a(given)}", hint)
+    return row.gives or (kinds[0] if kinds[0] != "null" else "double")
+
+
+def _case(node: s.SqlCall, kinds: list[str]) -> str:
+    for condition, given in zip(node.arguments[:-1:2], kinds[:-1:2], strict=True):
+        if given not in ("boolean", "null"):
+            raise _mismatch(condition, f"WHEN takes a condition, this is {_a(given)}")
+    kind = "null"
+    places = [*range(1, len(kinds) - 1, 2), len(kinds) - 1]
+    for place in places:
+        given = kinds[place]
+        if given == "null" or given == kind:
+            continue
+        if kind == "null":
+            kind = given
+        elif {kind, given} <= NUMERIC:
+            kind = "double"
+        else:
+            message = f"CASE has values of one type: {_a(kind)} and {_a(given)} do not mix"
+            raise _mismatch(node.arguments[place], message)
+    return kind

@@ -149,6 +149,11 @@ class Call:
     span: Span = field(default=_NOWHERE, compare=False)
 
 
+@dataclass(frozen=True)
+class SqlCall(Call):
+    """A function that texts of SQL have and no other kind's: see `cep_core.expressions.sql_functions`."""
+
+
 Expr: TypeAlias = Literal | Parameter | Attribute | Unary | Binary | In | Call
 
 

@@ -42,7 +42,8 @@ def _span(meta: Any) -> s.Span:
     return (meta.start_pos, meta.end_pos)
 
 
-def _microseconds(amount: str, unit: Token, span: s.Span) -> s.Literal:
+def microseconds(amount: str, unit: str, span: s.Span) -> s.Literal:
+    """A duration at a span of the text. Raises TextError."""
     if (name := unit.lower().rstrip("s")) not in _UNIT_US:
         raise NoFixedLengthError(f"'{name}' has no fixed length", span[0], span[1] - span[0], "write it in days")
     try:
@@ -193,10 +194,10 @@ class Builder(Transformer[Token, Any]):
         return s.Literal(literal.value, literal.kind, _span(meta))
 
     def duration(self, meta: Any, c: list[Token]) -> s.Literal:
-        return _microseconds(str(c[0]), c[1], _span(meta))
+        return microseconds(str(c[0]), c[1], _span(meta))
 
     def interval(self, meta: Any, c: list[Token]) -> s.Literal:
-        return _microseconds(_unquote(c[0]), c[1], _span(meta))
+        return microseconds(_unquote(c[0]), c[1], _span(meta))
 
     def duration_text(self, meta: Any, c: list[s.Literal]) -> s.Literal:
         return s.Literal(sum(cast(int, part.value) for part in c), "duration", _span(meta))

@@ -41,10 +41,31 @@ def _text(node: s.Expr, level: int) -> str:
             return f"({shown})" if mine < level else shown
         case s.In(operand=operand, choices=choices):
             return f"{_text(operand, 5)} IN ({', '.join(_text(c, 0) for c in choices)})"
+        case s.SqlCall(function=function, arguments=arguments):
+            return _sql(function, [_text(a, 0) for a in arguments])
         case s.Call(function=function, arguments=arguments):
             if " " in function:  # a clock (`cep_core.expressions.local_clock`), which the pattern's time zone says
                 return _text(arguments[0], level)
             return f"{function}({', '.join(_text(a, 0) for a in arguments)})"
+
+
+def _sql(function: str, arguments: list[str]) -> str:
+    if function == "case":
+        pairs = zip(arguments[:-1:2], arguments[1:-1:2], strict=True)
+        whens = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
+        return f"CASE {whens} ELSE {arguments[-1]} END"
+    if function == "like" and len(arguments) == 2:
+        return f"{arguments[0]} LIKE {arguments[1]}"
+    if function == "time_difference":
+        return f"({' - '.join(arguments)})"
+    if function == "microseconds":
+        return arguments[0]
+    if function.startswith("cast_"):
+        to = {"int": "BIGINT", "string": "VARCHAR"}.get(name := function.rsplit("_", 1)[1], name.upper())
+        return f"CAST({arguments[0]} AS {to})"
+    if function.startswith("date_trunc_"):
+        return f"DATE_TRUNC('{function.rsplit('_', 1)[1]}', {arguments[0]})"
+    return f"{function}({', '.join(arguments)})"
 
 
 def _literal(value: object, kind: str) -> str:

@@ -129,7 +129,7 @@ def write_source_of_table(
     return {"wrote": [path, noted], "left_out": left_out}
 
 
-def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str, Any]:
+def write_pattern(name: str, source: str, kind: str | None, project_dir: Path | None) -> dict[str, Any]:
     """A pattern to begin with. Raises ProjectError, ContractErrors."""
     from trendlake.pipelines.authoring.free_names import refuse_pattern
     from trendlake.pipelines.authoring.scaffold import new_pattern
@@ -138,7 +138,7 @@ def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str,
 
     project = find_project(project_dir)
     refuse_pattern(project, profile_or_default(project), name)
-    path = new_pattern(project, name, source_contract(project, source, (name,)))
+    path = new_pattern(project, name, source_contract(project, source, (name,)), kind)
     typer.echo(f"wrote {path}: say in it what to find")
     typer.echo(f"next: {command(f'validate {shlex.quote(str(path))}')}")
     return {"wrote": [path]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -9,6 +10,14 @@ import typer
 
 from trendlake.jobs.terminal.options import ProfileName, ProjectDir, Source
 from trendlake.jobs.terminal.outcome import guarded
+
+
+class NewKind(StrEnum):
+    """The kinds of a first pattern."""
+
+    TRENDS = "trends"
+    MATCH_RECOGNIZE = "match_recognize"
+
 
 new = typer.Typer(help="Write a first data contract or pattern.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -126,6 +135,10 @@ def new_source(
 def new_pattern(
     name: Annotated[str, typer.Argument(help="The pattern's name, in snake_case.")],
     source: Annotated[str, typer.Option("--source", help="The source whose events it reads.")],
+    kind: Annotated[
+        Optional[NewKind],  # noqa: UP045
+        typer.Option("--kind", help="Its kind, if not trends (xml_join over documents)."),
+    ] = None,
     project_dir: ProjectDir = None,
 ) -> dict[str, Any]:
     """Write a first pattern file.
@@ -134,7 +147,7 @@ def new_pattern(
     """
     from trendlake.jobs.actions.new import write_pattern
 
-    return write_pattern(name, source, project_dir)
+    return write_pattern(name, source, kind.value if kind is not None else None, project_dir)
 
 
 @guarded

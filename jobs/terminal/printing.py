@@ -71,6 +71,7 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
     Raises ProjectError if `picture` cannot be written.
     """
     from trendlake.cep_core import draw, explain
+    from trendlake.cep_core.kinds import KINDS
     from trendlake.pipelines.authoring.advice import certain, notes_on
     from trendlake.pipelines.authoring.shared_work import shared_work
     from trendlake.pipelines.authoring.validate import compiled
@@ -82,7 +83,8 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
     notes = [*plan.warnings, *certain(plan.advice), *orders]
     for note in orders:
         console.print(f"note      {note}", soft_wrap=True)
-    console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'} and by time, from {pattern.source}")
+    if KINDS[plan.kind].published:
+        console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'} and by time, from {pattern.source}")
     shared = shared_work(project, pattern, _batches_rule(project))
     for line in shared.lines() if shared else ():
         console.print(line, soft_wrap=True)

@@ -47,6 +47,24 @@ schedule: "@daily"
 """
 
 
+PATTERN_OF_ROWS = """\
+name: {name}
+kind: match_recognize
+description: TODO what it finds, in words for those who read its results
+owner: TODO
+source: {source}
+pattern: |                           # SQL; a query of another database can be pasted
+  SELECT first, last, n
+  FROM {source} MATCH_RECOGNIZE (
+    ORDER BY {time}
+    MEASURES FIRST({time}) AS first, LAST({time}) AS last, COUNT(*) AS n
+    ONE ROW PER MATCH
+    AFTER MATCH SKIP PAST LAST ROW
+    PATTERN (a b+)
+    DEFINE b AS {time} < PREV({time}) + INTERVAL '1' HOUR, a AS true)
+"""
+
+
 PATTERN_OF_DOCUMENTS = """\
 name: {name}
 kind: xml_join
@@ -161,13 +179,21 @@ def write_new_contract(project: Project, name: str, contract: Mapping[str, Any])
     return path
 
 
-def new_pattern(project: Project, name: str, contract: Contract) -> Path:
-    """A pattern over a source, to begin with: of kind trends, or xml_join over documents; the file. Raises
-    ProjectError."""
+def new_pattern(project: Project, name: str, contract: Contract, kind: str | None = None) -> Path:
+    """A pattern over a source, to begin with: of kind trends, or xml_join over documents, unless `kind` is
+    match_recognize; the file. Raises ProjectError."""
     path = project.patterns / f"{name}.yaml"
-    kind = contract.types[0] if contract.types else "TODO"
+    event_type = contract.types[0] if contract.types else "TODO"
     text = PATTERN if contract.documents is None else PATTERN_OF_DOCUMENTS
-    if not _write_new(path, text.format(name=name, source=contract.name, type=kind)):
+    if kind == "match_recognize":
+        if contract.documents is not None:
+            hint = "leave --kind out: the pattern is of kind xml_join"
+            raise ProjectError(f"'{contract.name}' has documents, which kind {kind} does not read", hint=hint)
+        text = PATTERN_OF_ROWS
+    time = contract.roles.get("event_time", "")
+    quoted = time if time.isidentifier() and time.isascii() else f'"{time}"'
+    values = {"name": name, "source": contract.name, "type": event_type, "time": quoted}
+    if not _write_new(path, text.format(**values)):
         raise ProjectError(f"{path} exists already", hint=f"edit it; or delete it (rm {path}) to start over")
     return path
 

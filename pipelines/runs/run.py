@@ -10,6 +10,7 @@ from trendlake.cep_core.events.windows import BEGINNING, both
 from trendlake.cep_core.plan import in_calendar
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.contracts.published_kinds import refuse_unpublished
 from trendlake.pipelines.errors import BadTimeError, StepOrderError
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import On, Roads
@@ -214,15 +215,19 @@ def prepare(
     start_us: int,
     end_us: int,
     on: On | None = None,
+    *,
+    to_publish: bool = True,
 ) -> Run:
-    """Load and check what the run is about. `lake`: with the project's warehouse. Raises PatternErrors, ContractErrors,
-    ProjectError, BadTimeError."""
+    """Load and check what the run is about. `lake`: with the project's warehouse; `to_publish`: it is no trial. Raises
+    PatternErrors, ContractErrors, NotSupportedError, ProjectError, BadTimeError."""
     if start_us >= end_us:
         raise BadTimeError("the interval is empty: --from must be before --to")
     if not run_id:
         raise BadTimeError("the run id is empty")
     path = project.pattern_path(pattern)
     loaded = load_pattern(path)
+    if to_publish:
+        refuse_unpublished(loaded)
     refuse_bad_rename(project, loaded, path)
     contract = source_contract(project, str(loaded.source), (loaded.name,))
     plan = compile_plan(loaded, contract.event_schema())

@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import given, seed, settings
 
 from tests.golden.corpus import FOLDER, KINDS, TYPES, Entry, answer, in_microseconds
-from tests.random import algebra, automata, matches
+from tests.random import algebra, automata, matches, row_patterns
 from tests.random.automata import EPOCH
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import COLUMNS, long_questions, questions
@@ -66,6 +66,21 @@ KEYED: Mapping[str, tuple[dict[str, Any], ...]] = {
             ],
         },
     ),
+    "match_recognize": (
+        {
+            "pattern": "MATCH_RECOGNIZE (PARTITION BY key MEASURES SUM(y) AS s, AVG(B.y) AS m, LAST(key) AS k "
+            "PATTERN (A+ B?) DEFINE A AS y > 0)"
+        },
+        {
+            "pattern": "MATCH_RECOGNIZE (MEASURES ARRAY_AGG(key) AS keys, MAX_BY(key, y) AS top, "
+            "COUNT(DISTINCT key) AS n ALL ROWS PER MATCH PATTERN (A+) "
+            "DEFINE A AS key = FIRST(key) OR PREV(key) IS NULL)"
+        },
+        {
+            "pattern": "SELECT *, key IS NULL AS none FROM t MATCH_RECOGNIZE (ORDER BY event_time DESC, key MEASURES "
+            "FIRST(key) AS key PATTERN (A{1,3}))"
+        },
+    ),
     "algebra": (
         {"pattern": "SELECT event_id_1 AS a, event_id AS b FROM A NEXT{$2.y > $1.y} EVENTS", "partition_by": ["key"]},
         {"pattern": "SELECT event_id_1 AS a, event_id AS b, key FROM A NEXT{$1.key = $2.key} EVENTS"},
@@ -89,6 +104,7 @@ def _drawn(kind: str) -> Iterator[Entry]:
         "matches": (matches.matches_questions(),),
         "automaton": (automata.cases(),),
         "algebra": (algebra.cases(),),
+        "match_recognize": (row_patterns.cases(),),
     }
     seen: set[str] = set()
     for number in range(1_000):
@@ -103,6 +119,8 @@ def _drawn(kind: str) -> Iterator[Entry]:
             elif isinstance(question, algebra.Case):
                 rows = in_microseconds([question.rows[i] for i in question.order])
                 entry = Entry("", question.query, rows, algebra.COLUMNS)
+            elif isinstance(question, row_patterns.Case):
+                entry = Entry("", question.query, question.rows, row_patterns.TYPES)
             else:
                 entry = Entry("", question[0], question[1], COLUMNS)
             text = json.dumps(_record(entry), sort_keys=True)

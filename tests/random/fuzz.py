@@ -1,8 +1,8 @@
-"""Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or
-`--kind matches`, `automaton`, `algebra` or `xml_join` for those kinds; `--kind calendar` for windows of days to years
-in time zones; `--kind batches` and `families` for plans that
-give other rows together than alone; `--kind files` for a file that is neither read nor refused with words
-(`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
+"""Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or `--kind
+matches`, `automaton`, `algebra`, `match_recognize` or `xml_join` for those kinds; `--kind calendar` for windows of days
+to years in time zones; `--kind batches` and `families` for plans that give other rows together than alone; `--kind
+files` for a file that is neither read nor refused with
+words (`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
 (`tests.random.fuzz_documents`); `--kind edits` for edits of a pattern after which its table has other rows than a
 fresh one (`tests.random.fuzz_edits`, on Spark).
 
@@ -33,6 +33,7 @@ from tests.random import (
     fuzz_edits,
     fuzz_files,
     matches,
+    row_patterns,
     xml_joins,
 )
 from tests.random.agreement import Tally, disagreement
@@ -79,6 +80,7 @@ COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
     "matches": matches.disagreement,
     "automaton": automata.disagreement,
     "algebra": algebra.disagreement,
+    "match_recognize": row_patterns.disagreement,
 }
 OTHERS: Mapping[str, Callable[[float, int], int]] = {
     "xml_join": xml_joins.search,
@@ -98,6 +100,8 @@ def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags
         return automata.cases(flags["most"])
     if kind == "algebra":
         return algebra.cases(flags["most"])
+    if kind == "match_recognize":
+        return row_patterns.cases(flags["most"])
     if kind == "matches":
         return matches.matches_questions(**flags)
     if repeated:
@@ -159,7 +163,11 @@ def main() -> int:
         return fuzz_documents.search(asked.seconds, first, asked.documents)
     if asked.kind in OTHERS:
         return OTHERS[asked.kind](asked.seconds, first)
-    tallies: Mapping[str, Callable[[], Any]] = {"automaton": automata.AfaTally, "algebra": algebra.AlgebraTally}
+    tallies: Mapping[str, Callable[[], Any]] = {
+        "automaton": automata.AfaTally,
+        "algebra": algebra.AlgebraTally,
+        "match_recognize": row_patterns.RowPatternTally,
+    }
     tally = tallies.get(asked.kind, Tally)()
     numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
     flags = {"most": asked.most, **dict.fromkeys(asked.without, False)}
@@ -173,7 +181,8 @@ def main() -> int:
         query, rows = question if isinstance(question, tuple) else (question.query, question.rows)
         if isinstance(question, automata.Case):
             print(f"# watermark {question.watermark}, rows in the order {question.order}; the answer without it:")
-        print(as_case(query, rows, "found-by-fuzz"))
+        case = isinstance(question, row_patterns.Case)
+        print(row_patterns.as_case(question) if case else as_case(query, rows, "found-by-fuzz"))
     print("\n".join(f"# {line}" for line in tally.lines()))
     return 1 if findings else 0
 

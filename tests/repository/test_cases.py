@@ -12,6 +12,7 @@ _ORIGINALS = {
     "matches.yaml": "cases/matches.yaml",
     "automaton.yaml": "cases/automaton.yaml",
     "algebra.yaml": "algebra/cases.yaml",
+    "match_recognize.yaml": "match_recognize/cases.yaml",
     "xml_join.yaml": "xml/cases.yaml",
     "calendar_and_length.yaml": "time/cases.yaml",
 }

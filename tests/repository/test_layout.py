@@ -27,7 +27,7 @@ FOREIGN = {
 CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter"}
 
 
-KINDS = ("trends", "matches", "automaton", "algebra", "xml_join")
+KINDS = ("trends", "matches", "automaton", "algebra", "match_recognize", "xml_join")
 CACHE, COMPILED = "trendlake.cep_core.kernel_cache", "trendlake.cep_core.compiled"
 ARRAY_TYPES = "trendlake.cep_core.events.array_types"
 """Annotations, which no machine code depends on."""

@@ -28,7 +28,7 @@ def test_nothing_of_the_grammar_is_left_out() -> None:
     for word in re.findall(r"^_([A-Z]+)\.3:", grammar, flags=re.MULTILINE):
         assert f'"{word}"' in said
     assert said.count("\n#### ") == sum(
-        len(load(f"{kind}.yaml")) for kind in ("trends", "matches", "automaton", "algebra")
+        len(load(f"{kind}.yaml")) for kind in ("trends", "matches", "automaton", "algebra", "match_recognize")
     )
 
 

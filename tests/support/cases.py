@@ -37,7 +37,7 @@ def load(file: str = "trends.yaml") -> list[Case]:
             name=one["name"],
             query=one["query"],
             events=generate(one["events"]["generate"]) if isinstance(one["events"], dict) else one["events"],
-            expect=one["expect"],
+            expect=one.get("expect", []),
             generated=isinstance(one["events"], dict),
             sequence=one.get("sequence"),
         )

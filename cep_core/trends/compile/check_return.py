@@ -175,9 +175,6 @@ class ReturnChecker(Checking):
         if measure.of == "duration" and measure.variable is not None:
             hint = f"write {measure.function.upper()}(DURATION(*)): from the first event of a trend to its last"
             raise ExpressionError(BadConditionError("DURATION takes *", hint=hint), measure.span)
-        if measure.of == "duration" and self.pattern.within > LONGEST_DURATION:
-            longer = NotSupportedError("a duration within more than 285 years", hint="make `within` shorter")
-            raise ExpressionError(longer, measure.span)
 
     def _takes(self, name: str, measure: s.Measure, attribute: str, family: str) -> None:
         """Raises ExpressionError where a function does not take an attribute's type."""

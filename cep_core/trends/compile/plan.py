@@ -25,7 +25,7 @@ from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.patterns.model import Selection
 from trendlake.cep_core.plan import ANY, OneForm, ResultShape
 from trendlake.cep_core.trends.compile.check import CheckedQuery, check
-from trendlake.cep_core.trends.compile.check_return import CheckedMeasure, Lengths
+from trendlake.cep_core.trends.compile.check_return import LONGEST_DURATION, CheckedMeasure, Lengths
 from trendlake.cep_core.trends.compile.dfa import Automaton, Cube, implied, intersect, of_length
 from trendlake.cep_core.trends.compile.glushkov import build
 from trendlake.cep_core.trends.compile.model import Output, TrendsPattern
@@ -373,6 +373,10 @@ def _supported(pattern: TrendsPattern, plan: Plan) -> None:
             )
     if plan.output == "maximal":
         _maximal(pattern, plan)
+    lasting = [m.name for m in plan.measures if m.of == "duration"]
+    if lasting and plan.within > LONGEST_DURATION:
+        message, place = "a duration within more than 285 years", pattern.document.place(("return", lasting[0]))
+        raise PatternErrors([NotSupportedError(message, place=place, hint="make `within` shorter")])
     if len(plan.variables) > 63:
         raise PatternErrors([NotSupportedError("more than 63 variables", place=pattern.document.place(("pattern",)))])
     if len(plan.guards) > 63:

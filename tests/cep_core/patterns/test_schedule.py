@@ -87,6 +87,7 @@ def test_known_sources_do_not_list_contracts_of_results(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*/*.yaml")), ids=lambda path: path.stem)
 def test_a_right_pattern_of_a_source_that_is_not_there_has_one_error(path: Path, tmp_path: Path) -> None:
     text = re.sub(r"(?m)^source: .*$", "source: not_there", path.read_text())
+    text = text.replace("FROM quotes MATCH_RECOGNIZE", "FROM not_there MATCH_RECOGNIZE")
     project = Project(tmp_path, tmp_path / ".trendlake")
     project.contracts.mkdir()
     file = tmp_path / path.name

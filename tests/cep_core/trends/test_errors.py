@@ -159,7 +159,7 @@ def test_a_kind_that_is_misspelt_is_told_with_the_rest(tmp_path: Path) -> None:
     shown = messages_of(tmp_path, GOOD.replace("source: trades", "kind: trend\nsource: trades") + "slid: 1 day\n")
     assert [error.splitlines()[0] for error in shown] == [
         "falling.yaml:2:7: [BAD_VALUE] unknown kind 'trend'; "
-        "supported kinds: algebra, automaton, matches, trends, xml_join",
+        "supported kinds: algebra, automaton, match_recognize, matches, trends, xml_join",
         "falling.yaml:11:1: [UNKNOWN_KEY] unknown key 'slid'",
     ]
     assert "did you mean 'trends'?" in shown[0]

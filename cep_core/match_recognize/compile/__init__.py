@@ -1,0 +1,1 @@
+"""From the text of a row pattern to its plan."""

@@ -1,0 +1,194 @@
+"""A compiled row pattern: frozen data, printable, comparable, picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import pyarrow as pa
+
+from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, key_type
+from trendlake.cep_core.events.windows import AGES, END, Windows
+from trendlake.cep_core.expressions.advice import Advice
+from trendlake.cep_core.fingerprint import ADDED, added, fingerprint
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.match_recognize.compile.leaves import LIST, columns_of
+from trendlake.cep_core.match_recognize.compile.program import Program, program_of
+from trendlake.cep_core.match_recognize.compile.syntax import Part
+from trendlake.cep_core.plan import PANE, OneForm, ResultShape
+
+LANGUAGE_VERSION = 1
+"""Part of the hash: raised when the meaning of a text that stays the same changes."""
+
+ENGINE_VERSION = 1
+"""Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
+record it (docs/adr/0012-versions-of-results.md)."""
+
+
+_LONG_AGO = -(2**60)
+"""Microseconds since the epoch, before the year 1."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the input or of the result. `value`: what it is computed of; None for a column of the source, or of
+    what is before, under `origin`. `type_name`: that of Spark, or a family."""
+
+    name: str
+    type_name: str
+    family: str
+    value: s.Expr | None = None
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A key of ORDER BY."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
+class Onward:
+    """Where matching goes on after a match: `mode` past_last, next, first or last; the row mapped to one of `variables`
+    that the last two mean, called `name`."""
+
+    mode: str = "past_last"
+    variables: tuple[str, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class RowPatternPlan(OneForm):
+    """One pattern of kind match_recognize, ready to run; an `AnyPlan`.
+
+    `inputs`: the columns of the rows; `where`: which events are rows. `rows`: one,
+    or with ALL ROWS what becomes of rows without a match: show, omit, unmatched. `selected`: the columns of a result
+    row, of those that the clause gives (`given`); `chosen`: which rows are results. `bound`: microseconds, None for
+    none. `subsets`: for `explain`.
+    """
+
+    kind: ClassVar[str] = "match_recognize"
+    engine_version: ClassVar[int] = ENGINE_VERSION
+
+    schema: EventSchema
+    inputs: tuple[Column, ...]
+    where: s.Expr | None
+    partition_by: tuple[str, ...]
+    order_by: tuple[SortKey, ...]
+    pattern: Part
+    defines: tuple[tuple[str, s.Expr], ...]
+    measures: tuple[Column, ...]
+    rows: str
+    onward: Onward
+    bound: int | None
+    given: tuple[Column, ...]
+    selected: tuple[Column, ...]
+    chosen: s.Expr | None
+    limit: int
+    limit_per_start: int
+    subsets: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), compare=False)
+    warnings: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = field(default=(), compare=False)
+    having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
+    """Conditions on a result row: see `cep_core.having`."""
+
+    @cached_property
+    def program(self) -> Program:
+        """The places of the pattern and the ways between them."""
+        return program_of(self.pattern)
+
+    @property
+    def all_rows(self) -> bool:
+        return self.rows != "one"
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the first key of ORDER BY is the event time, in either direction."""
+        return not self.order_by or self.order_by[0].column == self.schema.event_time
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits: changes exactly when something changes that results depend on."""
+        schema = self.schema
+        types = {name: kind for name, kind in schema.columns if name in self.columns}
+        roles = (schema.event_id, schema.event_time, schema.sequence)
+        what = (self.inputs, self.where, self.partition_by, self.order_by, self.pattern, self.defines, self.measures)
+        how = (self.rows, self.onward, self.bound, self.given, self.selected, self.chosen)
+        limits = (self.limit, self.limit_per_start)
+        later = *added(schema.derived), *added(self.having)
+        return fingerprint((*what, *how, *limits, tuple(types.items()), *roles, *later), LANGUAGE_VERSION)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Source columns to read."""
+        schema = self.schema
+        names = [schema.event_id, schema.event_time, *([schema.sequence] if schema.sequence else [])]
+        for column in self.inputs:
+            names += columns_of(column.value) if column.value is not None else [column.origin]
+        names += columns_of(self.where) if self.where is not None else []
+        return self.schema.sources(names)
+
+    @property
+    def event_types(self) -> tuple[str, ...] | None:
+        """None: every event is a row."""
+        return None
+
+    @property
+    def shard_key(self) -> tuple[str, ...]:
+        return self.unit_key
+
+    @property
+    def unit_key(self) -> tuple[str, ...]:
+        """Partition columns, if they are all columns of the source."""
+        plain = {column.name: column.origin for column in self.inputs if column.value is None}
+        if not all(name in plain for name in self.partition_by):
+            return ()
+        return self.schema.stored(plain[name] for name in self.partition_by)
+
+    @property
+    def within(self) -> int:
+        return AGES if self.bound is None else self.bound
+
+    @property
+    def pane(self) -> int:
+        """Length of a pane, microseconds: a limit of rows is one of a pane."""
+        return min(self.within, PANE)
+
+    @property
+    def windows(self) -> Windows:
+        """One window, all of time: rows may depend on any event before and after them."""
+        return Windows(END - _LONG_AGO, END - _LONG_AGO, _LONG_AGO)
+
+    def owned(self, windows: range) -> tuple[str, int, int]:
+        return "end", self.windows.start(windows[0]), self.windows.end(windows[-1])
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        names = (*self.partition_by, "match_id")
+        return (*names, self.schema.event_id) if self.all_rows else names
+
+    @property
+    def result_shape(self) -> ResultShape:
+        key = {*self.key, "start", "end"}
+        others = tuple(column.name for column in self.selected if column.name not in key)
+        columns = {"partition": self.partition_by, "attribute": others}
+        if self.all_rows:
+            columns["event"] = (self.schema.event_id,)
+        return ResultShape("results_match_recognize", columns, begins=("start", 0))
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        return pa.schema([pa.field(column.name, column_type(column.type_name)) for column in self.selected])
+
+
+def column_type(type_name: str) -> pa.DataType:
+    """The Arrow type of a column of the result."""
+    if type_name.startswith(LIST):
+        return pa.list_(column_type(type_name.removeprefix(LIST)))
+    if type_name in ("timestamp", "timestamp_ntz"):
+        return TIME_TYPE
+    return pa.int64() if type_name == "duration" else key_type(type_name)

@@ -1,0 +1,1 @@
+"""Running a plan of kind match_recognize."""

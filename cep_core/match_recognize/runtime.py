@@ -1,0 +1,16 @@
+"""The functions that run plans of kind match_recognize (see `cep_core.kind.Kind`)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan
+from trendlake.cep_core.match_recognize.run.run import run_match_recognize
+
+__all__ = ["run"]
+
+
+def run(plan: RowPatternPlan, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
+    """Results do not depend on the watermark."""
+    return run_match_recognize(plan, events, windows)
