@@ -116,6 +116,8 @@ def _change(names: list[str], before: Mapping[str, Any] | None, after: Mapping[s
 
 
 def _text(value: Any) -> str:
-    from datetime import UTC, datetime
+    from datetime import datetime
 
-    return value.astimezone(UTC).isoformat(" ", "minutes")[:16] if isinstance(value, datetime) else str(value)
+    from trendlake.jobs.terminal.printing import precision_of, written
+
+    return written(value, precision=precision_of([value])) if isinstance(value, datetime) else str(value)

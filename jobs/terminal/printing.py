@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -131,7 +131,8 @@ def table_of(
     zone: str | None = None,
 ) -> Table:
     """A table of result rows (all columns of `plan.result_schema`), of all `columns` or of those that people read: with
-    a frame on a terminal, plain in a pipe. Times are those of the clock of `zone`, with its offset; UTC without one."""
+    a frame on a terminal, plain in a pipe. Times are those of the clock of `zone`, with its offset; UTC without one.
+    They have seconds where one of them is not a whole minute."""
     from trendlake.pipelines.report.words import length
 
     names, durations = plan.result_schema.names, plan.result_shape.durations
@@ -139,6 +140,7 @@ def table_of(
     hidden -= {*plan.result_shape.columns.get("attribute", ())}
     shown = [name for name in columns or names if columns or name not in hidden]
     table = Table(title=title, title_justify="left", **frame())
+    precision = precision_of(row[name] for row in rows for name in shown)
     for name in shown:
         kind = plan.result_schema.field(name).type
         left = pa.types.is_string(kind) or pa.types.is_list(kind)
@@ -149,7 +151,7 @@ def table_of(
             *[
                 length(row[name])
                 if name in durations and row[name] is not None
-                else cell(row[name], row.get(f"{name}_log10"), zone)
+                else cell(row[name], row.get(f"{name}_log10"), zone, precision)
                 for name in shown
             ]
         )
@@ -161,15 +163,15 @@ def frame() -> dict[str, Any]:
     return {} if console.is_terminal else {"box": None, "pad_edge": False}
 
 
-def cell(value: Any, log10: float | None = None, zone: str | None = None) -> str:
+def cell(value: Any, log10: float | None = None, zone: str | None = None, precision: str = "minutes") -> str:
     """A value as people read it; `log10`: of a count that is too large to be written out; `zone`: of the clock of
-    times."""
+    times, which are written to this precision."""
     if value is None:
         return "" if log10 is None else f"~10^{log10:,.2f}"
     if isinstance(value, Decimal | int) and not isinstance(value, bool):
         return f"{value:,}" if value != int(value) else f"{int(value):,}"
     if isinstance(value, datetime):
-        return minute(value, zone)
+        return written(value, zone, precision)
     if isinstance(value, list):
         return _listed(value)
     return _fraction(value) if isinstance(value, float) else str(value)
@@ -194,8 +196,22 @@ def _short(item: str) -> str:
     return item if len(item) <= ID_WIDTH else f"{item[: ID_WIDTH - 1 - half]}…{item[-half:]}"
 
 
-def minute(value: datetime | None, zone: str | None = None) -> str:
+def precision_of(values: Iterable[Any]) -> str:
+    """The coarsest of minutes, seconds, milliseconds and microseconds that leaves no time out."""
+    rest = {(value.second, value.microsecond) for value in values if isinstance(value, datetime)} - {(0, 0)}
+    if not rest:
+        return "minutes"
+    parts = {part for _, part in rest}
+    return "seconds" if parts == {0} else "microseconds" if any(part % 1000 for part in parts) else "milliseconds"
+
+
+def written(value: datetime, zone: str | None = None, precision: str = "minutes") -> str:
     """A time in UTC, or on the clock of a zone with its offset; Spark gives times in the machine's zone."""
-    if value is not None and zone is not None:
-        return value.astimezone(zone_of(zone)).isoformat(" ", "minutes")
-    return "" if value is None else value.astimezone(UTC).isoformat(" ", "minutes")[:16]
+    if zone is not None:
+        return value.astimezone(zone_of(zone)).isoformat(" ", precision)
+    return value.astimezone(UTC).isoformat(" ", precision).removesuffix("+00:00")
+
+
+def minute(value: datetime | None) -> str:
+    """The minute of a time in UTC."""
+    return "" if value is None else written(value)
