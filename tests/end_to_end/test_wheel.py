@@ -191,7 +191,7 @@ def test_a_project_without_spark(installed: Path, tmp_path: Path) -> None:
     run = commands(installed, tmp_path)
     assert run("--version").startswith("trendlake ")
     folder = begin(run, tmp_path)
-    assert run("validate").count("ok ") == 8
+    assert run("validate").count("ok ") == 9
     assert "rising: 2 rows" in run("try", "rising", "--events", "january.csv")
     assert "1 passed, 0 failed" in run("test")
     run("explain", "rising", "--svg", "rising.svg")
