@@ -126,6 +126,11 @@ class AnyPlan(Reading, Protocol):
         """Microseconds: no row lasts longer, from its first time to its last."""
 
     @property
+    def parts_of_order(self) -> tuple[str, ...] | None:
+        """The columns of the partitions in which each event has a next one, so that ids order those of one time; None
+        where the pattern asks for no such order."""
+
+    @property
     def waits(self) -> bool:
         """Whether rows depend on how far time is known to have come: the `watermark` of `run_plan`."""
 
@@ -147,6 +152,10 @@ class OneForm:
     @property
     def waits(self) -> bool:
         return False
+
+    @property
+    def parts_of_order(self) -> tuple[str, ...] | None:
+        return None
 
     def stretches(self: AnyPlan, windows: range) -> tuple[tuple[range, str], ...]:
         return ((windows, self.hash),)

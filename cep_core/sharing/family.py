@@ -111,6 +111,10 @@ class FamilyPlan(OneForm):
         return self.template.shard_key
 
     @property
+    def parts_of_order(self) -> tuple[str, ...] | None:
+        return self.template.parts_of_order
+
+    @property
     def unit_key(self) -> tuple[str, ...]:
         return self.template.unit_key
 

@@ -6,7 +6,7 @@ with some of its events left out would give a number that no run gives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,8 +18,10 @@ from trendlake.cep_core.events.arrays import repeated
 from trendlake.cep_core.events.windows import END, Windows, both
 from trendlake.cep_core.expressions.advice import advice_on
 from trendlake.cep_core.plan import in_calendar
+from trendlake.cep_core.total_order import ordered_by_id
 from trendlake.pipelines.authoring.advice import certain
 from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import SampleTooLargeError
 
 
@@ -105,10 +107,17 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
     rows = run_plan(plan, taken.events, chosen, taken.watermark).cast(plan.result_schema)
     still_open = max(0, chosen.stop - max(chosen.start, plan.windows.after(extent.newest)))
     good = taken.events.num_rows
-    notes = tuple(advice_on(taken.events, plan.advice))
+    notes = *advice_on(taken.events, plan.advice), *_order(plan, taken.events)
     return Sample(
         rows, chosen, every, taken.rows, extent.rows, good, taken.broken, still_open, extent.newest, notes, outside
     )
+
+
+def _order(plan: AnyPlan, events: pa.Table) -> Iterator[str]:
+    """A note of events whose order only their ids say, where the pattern asks for it."""
+    if count := ordered_by_id(plan, events):
+        pairs = plural(count, "pair")
+        yield f"ids alone order {pairs} of neighbours of one time: give a column of the source the role sequence"
 
 
 def events_of(good: pa.Table, contract: Contract, plan: AnyPlan) -> pa.Table:

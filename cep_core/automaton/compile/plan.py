@@ -157,6 +157,10 @@ class AutomatonPlan:
         return self.partition_by
 
     @property
+    def parts_of_order(self) -> tuple[str, ...]:
+        return self.partition_by
+
+    @property
     def unit_key(self) -> tuple[str, ...]:
         return self.schema.stored(self.partition_by)
 

@@ -156,6 +156,10 @@ class MatchesPlan(InPanes):
         return () if self.select == "contiguous" else self.partition
 
     @property
+    def parts_of_order(self) -> tuple[str, ...] | None:
+        return self.shard_key if self.contiguous else None
+
+    @property
     def unit_key(self) -> tuple[str, ...]:
         """A row is a match, and all events of a match are of one partition."""
         return self.schema.stored(self.shard_key)

@@ -170,6 +170,10 @@ class Plan(OneForm):
         return self.shared
 
     @property
+    def parts_of_order(self) -> tuple[str, ...] | None:
+        return self.shard_key if self.whole_stream else None
+
+    @property
     def unit_key(self) -> tuple[str, ...]:
         """The part of `shard_key` that a result row shows: events that differ on it share no row."""
         return self.schema.stored(name for name in self.group_by if name in self.shard_key)

@@ -1,0 +1,34 @@
+"""How much of a total order rests on ids alone: where a pattern asks which event is the next one of its partition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from trendlake.cep_core.derived import derive
+from trendlake.cep_core.events.arrays import numbers
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.plan import AnyPlan
+
+
+def ordered_by_id(plan: AnyPlan, events: pa.Table) -> int:
+    """How many events follow one of their partition that has their time and no lower `sequence`: only their ids say
+    which of them comes first. 0 where the pattern asks for no such order (`AnyPlan.parts_of_order`)."""
+    parts = plan.parts_of_order
+    if parts is None or events.num_rows < 2:
+        return 0
+    schema = plan.schema
+    columns = Columns(derive(events, schema))
+    keys = [columns.codes(parts).astype(np.int64), numbers(columns.column(schema.event_time))]
+    if schema.sequence is not None:
+        keys.append(columns.codes((schema.sequence,)).astype(np.int64))
+        anywhere = columns.column(schema.sequence).is_null().to_numpy(zero_copy_only=False)
+    else:
+        anywhere = np.zeros(columns.length, bool)
+    order = np.lexsort([*reversed(keys[2:]), keys[1], keys[0]])
+    same = np.ones(columns.length - 1, bool)
+    for key in keys[:2]:
+        same &= key[order][1:] == key[order][:-1]
+    for key in keys[2:]:
+        same &= (key[order][1:] == key[order][:-1]) | anywhere[order][1:] | anywhere[order][:-1]
+    return int(same.sum())
