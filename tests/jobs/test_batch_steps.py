@@ -94,7 +94,7 @@ def test_an_interval_that_is_missing_is_named(project: Path) -> None:
         "run-steps", "falling", *days, "--run-id", "scheduled__2026-01-04T00:00:00+00:00", "--steps", ",".join(STEPS)
     )
     _, _, output = run("falling", run_id=f"b.{SCHEDULED}")
-    assert "trendlake run falling --from 2026-01-04T00:00:00 --to 2026-01-05T00:00:00" in output
+    assert "trendlake run falling --from 2026-01-04 --to 2026-01-05\n" in output
 
 
 def test_a_revision_of_several(project: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
