@@ -28,6 +28,7 @@ SCHEMA = pa.schema(
         ("side", pa.string()),
         ("price", pa.float64()),
         ("volume", pa.int32()),
+        ("transaction", pa.int64()),
     ]
 )
 
@@ -36,7 +37,8 @@ def stock(events: int, rate: float, seed: int, start_us: int) -> pa.Table:
     """`events` transactions as rows of `SCHEMA`, in the order of time.
 
     Each is of a company drawn evenly. A company's price starts between 20 and 200 and goes by independent normal steps
-    of its logarithm, in whole cents; volumes are round lots, geometric with a mean of 500.
+    of its logarithm, in whole cents; volumes are round lots, geometric with a mean of 500. The number of a transaction
+    orders those of one second.
     """
     chance = np.random.default_rng(seed)
     company = chance.integers(0, COMPANIES, events)
@@ -58,6 +60,7 @@ def stock(events: int, rate: float, seed: int, start_us: int) -> pa.Table:
             named(("buy", "sell"), chance.integers(0, 2, events)),
             pa.array(np.maximum(np.round(np.exp(logs), 2), 0.01)),
             pa.array((100 * chance.geometric(0.2, events)).astype(np.int32)),
+            pa.array(np.arange(events)),
         ],
         schema=SCHEMA,
     )
