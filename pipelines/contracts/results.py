@@ -44,6 +44,7 @@ SORTS = (
     "graph",
     "partition",
     "event",
+    "match",
     "register",
     "attribute",
     "document",

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.conftest import ROOT
 from tests.support.bare_lake import bare_lake
 from tests.support.one_session import Desk, share_session
 from tests.support.warehouse_0_2 import FOLDER
@@ -63,6 +64,7 @@ class Project(Desk):
         super().__init__(folder, ("--project-dir", str(folder)))
         for name in ("conf", "data_contracts"):
             shutil.copytree(FOLDER / name, folder / name)
+        shutil.copy(ROOT / "data_contracts" / "stock.yaml", folder / "data_contracts")  # of today's stream
         (folder / "conf/profiles/local.yaml").write_text(f"master: local[2]\n{limits}")
         (folder / "deliveries").mkdir()
 

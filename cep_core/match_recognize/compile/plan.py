@@ -175,7 +175,7 @@ class RowPatternPlan(OneForm):
     def result_shape(self) -> ResultShape:
         key = {*self.key, "start", "end"}
         others = tuple(column.name for column in self.selected if column.name not in key)
-        columns = {"partition": self.partition_by, "attribute": others}
+        columns = {"partition": self.partition_by, "match": ("match_id",), "attribute": others}
         if self.all_rows:
             columns["event"] = (self.schema.event_id,)
         return ResultShape("results_match_recognize", columns, begins=("start", 0))

@@ -43,7 +43,9 @@ def words(pattern: str, rows: Sequence[dict[str, Any]]) -> int:
         for size in range(1, len(ordered) + 1)
         for events in combinations(ordered, size)
         if all(one["time"] < other["time"] for one, other in pairwise(events))
-        for under in product(*([name for name, kind in query.types.items() if kind == one["type"]] for one in events))
+        for under in product(
+            *([name for name, kind in query.types.items() if kind in (one["type"], "ANY")] for one in events)
+        )
     )
 
 
