@@ -49,6 +49,10 @@ def words(pattern: str, rows: Sequence[dict[str, Any]]) -> int:
     )
 
 
+def _of_type(types: Any, kind: str) -> list[str]:
+    return [name for name, own in types.items() if own in (kind, "ANY")]
+
+
 @examples(150)
 @given(patterns(negation=False, conjunction=False).flatmap(lambda drawn: _asked(drawn)))
 def test_trends_are_the_words_of_the_expression(asked: tuple[str, list[dict[str, Any]]]) -> None:
