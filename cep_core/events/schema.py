@@ -103,9 +103,10 @@ class EventSchema:
         return tuple(dict.fromkeys(name for name in names if name not in computed))
 
     def sources(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The columns of the source that these are, or are computed of, in their order, each once."""
-        of = {one.name: tuple(read.name for read in s.attributes(one.expression)) for one in self.derived}
-        return tuple(dict.fromkeys(source for name in names for source in of.get(name, (name,))))
+        """The columns of the source among these, in their order, each once; and those that all derived columns are
+        computed of, for all of them are computed."""
+        computed = (read.name for one in self.derived for read in s.attributes(one.expression))
+        return tuple(dict.fromkeys((*self.stored(names), *computed)))
 
 
 def schema_of(

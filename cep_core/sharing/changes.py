@@ -10,7 +10,7 @@ from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.kind import Pairs
 from trendlake.cep_core.kinds import KINDS
-from trendlake.cep_core.plan import AnyPlan
+from trendlake.cep_core.plan import AnyPlan, Binding
 from trendlake.cep_core.sharing.families import Unfolded
 from trendlake.cep_core.sharing.family import FamilyPlan
 from trendlake.cep_core.sharing.interest import Interests
@@ -19,7 +19,12 @@ from trendlake.cep_core.sharing.interest import Interests
 def binds_some(plan: AnyPlan) -> bool:
     """Whether events that the plan does not bind mean nothing to it: else `bindable` gives all of them."""
     one = plan.template if isinstance(plan, FamilyPlan) else plan  # its members' constants do not decide it
-    return KINDS[plan.kind].bindings(one) is not None
+    return _bindings(one) is not None
+
+
+def _bindings(plan: AnyPlan) -> tuple[Binding, ...] | None:
+    """As the kind's; None where conditions may read derived columns, which changed events do not have."""
+    return None if plan.schema.derived else KINDS[plan.kind].bindings(plan)
 
 
 def pairs_of(plan: AnyPlan) -> Pairs | None:
@@ -35,7 +40,7 @@ def bindable(plans: Sequence[AnyPlan], events: Columns, *, unique_ids: bool) -> 
     listed twice, as it was and as it is.
     """
     unfolded = Unfolded(plans)
-    bindings = [KINDS[plan.kind].bindings(plan) for plan in unfolded.plans]
+    bindings = [_bindings(plan) for plan in unfolded.plans]
     interests = Interests(events, unfolded.plans, bindings, always=True, unique_ids=unique_ids)
     chosen = [np.zeros(events.length, bool) for _ in plans]
     for number, owner in enumerate(unfolded.owners):

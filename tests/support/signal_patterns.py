@@ -28,9 +28,9 @@ slide: 4 hours
     "derived groups": """\
 kind: trends
 origin: 2026-01-01T00:00:00Z
-derive: {part: "hour(event_time) / 6 < 2", twice: price * 2}
+derive: {part: "hour(event_time) / 6 < 2", twice: price * 2, unread: lower(remark)}
 pattern: A a+
-where: ["[place, part]", "a.twice < NEXT(a).twice"]
+where: ["[place, part]", "a.twice < NEXT(a).twice", "a.twice > 2"]
 return: {trends: COUNT(*), most: MAX(a.twice)}
 group_by: [part, place]
 within: 8 hours
@@ -45,6 +45,13 @@ having: ["n > 1", "end - start < 3 hours"]
 within: 5 hours
 """,
     # Longer than within: rows of a pane depend on events far behind it.
+    "any event": """\
+kind: matches
+pattern: SEQ(A a, ANY b)
+where: ["[place]"]
+return: {lasted: b.event_time - a.event_time}
+within: 3 hours
+""",
     "an absence with a limit": """\
 kind: matches
 pattern: SEQ(A a, B b, NOT C c within 7 hours)

@@ -49,6 +49,9 @@ def test_what_a_source_is_asked_for() -> None:
     where = ["[h, g]"]
     plan = compile_query({**QUERY, "derive": {"h": "x % 2"}, "where": where, "group_by": ["h", "g"]}, schema)
     assert set(plan.columns) == {"event_time", "event_type", "x", "g"}
+    unread = compile_query({**QUERY, "derive": {"y": "x + 1"}}, schema)
+    read = to_table(EVENTS).select(list(unread.columns))
+    assert run_plan(unread, read).num_rows == 1
     assert plan.shard_key == ("h", "g")
     assert plan.unit_key == ("g",)
     assert plan.key[:2] == ("h", "g")
