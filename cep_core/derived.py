@@ -1,14 +1,17 @@
-"""`derive`: columns of a pattern's own, each computed of the columns of an event, once a row.
+"""`derive`: columns of a contract's or a pattern's own, each computed of the columns of an event, once a row.
 
     derive: {local_hour: "hour(at)", net: "price * size - fee"}
 
 They are columns of the schema that the pattern is compiled against (`EventSchema.derived`), usable wherever a column
-is. A source is read without them: they are computed where plans run.
+is; those of a contract come first, and only those that the plan reads stay. A source is read without them: they are
+computed where plans run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,10 +28,11 @@ from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.names import TakenNames
 from trendlake.cep_core.events.schema import Derived, EventSchema
 from trendlake.cep_core.expressions.columnar import evaluate, typed
-from trendlake.cep_core.expressions.types import ExpressionError
+from trendlake.cep_core.expressions.types import ExpressionError, infer
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS, Pattern
 from trendlake.cep_core.patterns.resolver import Checking
+from trendlake.cep_core.plan import AnyPlan
 from trendlake.cep_core.yaml.source import Path_
 
 TYPES = {
@@ -61,15 +65,61 @@ def derive(events: pa.Table, schema: EventSchema) -> pa.Table:
     beyond 64 bits."""
     if not schema.derived:
         return events
-    columns = Columns(events)
-    columns.check(schema, schema.sources([one.name for one in schema.derived]), ())
+    Columns(events).check(schema, schema.sources([one.name for one in schema.derived]), ())
     for one in schema.derived:
-        values = evaluate(one.expression, lambda read: columns.column(read.name), events.num_rows)
+        values = _values(one, Columns(events))  # with those of a contract, which a pattern's are computed of
         array = typed(values, one.type_name)
         at = events.schema.get_field_index(one.name)
         field = pa.field(one.name, array.type)
         events = events.append_column(field, array) if at < 0 else events.set_column(at, field, array)
     return events
+
+
+def _values(one: Derived, columns: Columns) -> pa.Array:
+    return evaluate(one.expression, lambda read: columns.column(read.name), columns.length)
+
+
+def only_read(plan: AnyPlan, pattern: Pattern) -> AnyPlan:
+    """The plan without the columns of a contract that nothing in it reads: they are no part of what it is."""
+    schema = plan.schema
+    if not schema.derived:
+        return plan
+    data: Any = plan
+    stored: AnyPlan = replace(data, schema=schema.deriving(()))
+    read, needed = {*pattern.derive, *stored.columns}, []
+    for one in reversed(schema.derived):
+        if one.name in read:
+            needed.append(one)
+            read.update(column.name for column in s.attributes(one.expression))
+    whole: AnyPlan = replace(data, schema=schema.deriving(tuple(reversed(needed))))
+    return whole
+
+
+def derived_column(name: str, node: s.Condition, families: Mapping[str, str]) -> Derived:
+    """The column of an expression over those of `families` (column -> type family), by their bare names. Raises
+    ExpressionError at the part that is wrong."""
+
+    def resolve(attribute: s.Attribute) -> str:
+        if attribute.variable:
+            message = "a derived column is computed before any variable binds"
+            raise ExpressionError(BadConditionError(message, hint=f"write {attribute.name}"), attribute.span)
+        if attribute.name not in families:
+            hint = did_you_mean(attribute.name, families)
+            cause = UnknownAttributeError(f"the source has no column '{attribute.name}'", hint=hint)
+            raise ExpressionError(cause, attribute.span)
+        return families[attribute.name]
+
+    if isinstance(node, s.Equivalence):
+        raise ExpressionError(BadConditionError("an equivalence is no value"), node.span)
+    if s.parameters(node):
+        error = BadConditionError("a derived column is the same for all rows of for_each")
+        raise ExpressionError(error, s.parameters(node)[0].span)
+    family = infer(node, resolve)
+    if family not in TYPES or not s.attributes(node):
+        hint = "such as seconds(b - a)" if family == "duration" else None
+        what = "reads no column" if family in TYPES else f"is a {family}"
+        raise ExpressionError(TypeMismatchError(f"a derived column {what}", hint=hint), node.span)
+    return Derived(name, TYPES[family], node)
 
 
 class _Checking(Checking):
@@ -88,34 +138,17 @@ class _Checking(Checking):
         node = self.condition(text, path)
         if node is None:
             return None
-        if isinstance(node, s.Equivalence):
-            self.report(BadConditionError("an equivalence is no value"), path, node.span)
+        try:
+            derived = derived_column(name, node, self.families)
+        except ExpressionError as error:
+            self.report(error.cause, path, (error.offset, error.offset + error.width))
             return None
-        if s.parameters(node):
-            error = BadConditionError("a derived column is the same for all rows of for_each")
-            self.report(error, path, s.parameters(node)[0].span)
-            return None
-        family = self.typed(node, path)
-        if family is None:
-            return None
-        if family not in TYPES or not s.attributes(node):
-            hint = "such as seconds(b - a)" if family == "duration" else None
-            what = "reads no column" if family in TYPES else f"is a {family}"
-            self.report(TypeMismatchError(f"a derived column {what}", hint=hint), path, node.span)
-            return None
-        return Derived(name, TYPES[family], node)
+        self.advise(derived.expression, path)
+        return derived
 
     def resolve(self, attribute: s.Attribute) -> str:
-        """The family of a column of the source, by its bare name. Raises ExpressionError."""
-        name = attribute.name
-        if attribute.variable:
-            message = "a derived column is computed before any variable binds"
-            raise ExpressionError(BadConditionError(message, hint=f"write {name}"), attribute.span)
-        if name not in self.families:
-            hint = did_you_mean(name, self.families)
-            cause = UnknownAttributeError(f"the source has no column '{name}'", hint=hint)
-            raise ExpressionError(cause, attribute.span)
-        return self.column(name, attribute.span)
+        """The family of a column, by its bare name, for the clock of a zone and for advice. Raises ExpressionError."""
+        return self.column(attribute.name, attribute.span)
 
 
 def groups_of(schemas: Sequence[EventSchema]) -> list[list[int]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from trendlake.cep_core.derived import with_derived
+from trendlake.cep_core.derived import only_read, with_derived
 from trendlake.cep_core.drawing import svg
 from trendlake.cep_core.errors import AssumptionWarning, NotSupportedError, PatternErrors, PatternWarning
 from trendlake.cep_core.events.local_times import in_zone, zoneless_columns, zoneless_in_words
@@ -55,7 +55,7 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
         message = f"kind {pattern.kind} reads events with a type, and the source holds XML documents"
         place = pattern.document.place(("source",))
         raise PatternErrors([NotSupportedError(message, place=place, hint="kind: xml_join reads documents")])
-    plan = KINDS[pattern.kind].compile(pattern, with_derived(schema, pattern))
+    plan = only_read(KINDS[pattern.kind].compile(pattern, with_derived(schema, pattern)), pattern)
     plan = with_having(plan, pattern)
     if pattern.parameters is not None:
         plan = family_of(plan, pattern, pattern.parameters)

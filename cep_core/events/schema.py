@@ -97,6 +97,12 @@ class EventSchema:
         roles = self.event_id, self.event_time, self.event_type, self.sequence, self.types, self.document, self.begins
         return EventSchema(columns, *roles, (*self.derived, *derived))
 
+    def deriving(self, derived: tuple[Derived, ...]) -> EventSchema:
+        """The schema with these columns alone computed, of those that are; the others are as a table's."""
+        columns = dict(self.columns)
+        roles = self.event_id, self.event_time, self.event_type, self.sequence, self.types, self.document, self.begins
+        return EventSchema(columns, *roles, derived)
+
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the columns that are not computed, in their order, each once."""
         computed = {one.name for one in self.derived}
@@ -106,7 +112,7 @@ class EventSchema:
         """The columns of the source among these, in their order, each once; and those that all derived columns are
         computed of, for all of them are computed."""
         computed = (read.name for one in self.derived for read in s.attributes(one.expression))
-        return tuple(dict.fromkeys((*self.stored(names), *computed)))
+        return self.stored((*names, *computed))
 
 
 def schema_of(

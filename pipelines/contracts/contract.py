@@ -15,12 +15,13 @@ from pathlib import Path
 
 from trendlake.cep_core.errors import BadValueError, TrendlakeError, did_you_mean
 from trendlake.cep_core.events.names import same_name
-from trendlake.cep_core.events.schema import EventSchema, family
+from trendlake.cep_core.events.schema import Derived, EventSchema, family
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.yaml.source import Source
 from trendlake.pipelines.contracts.advice import advice_of
 from trendlake.pipelines.contracts.column_names import name_fault, usable_name
 from trendlake.pipelines.contracts.column_types import spark_type
+from trendlake.pipelines.contracts.derived_columns import derived_columns_of
 from trendlake.pipelines.contracts.document import load_document
 from trendlake.pipelines.contracts.document_paths import DocumentPaths, document_paths_of
 from trendlake.pipelines.contracts.id_columns import id_columns_of
@@ -67,8 +68,9 @@ class Contract:
     row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares any for;
     `id_columns`: the columns that ingestion makes the id of; `begins`: as of `EventSchema`;
     `time_formats`: how files write times, of the columns that declare it; `documents`: where XML files have the
-    documents, for a source of such; `advice`: notes on conditions that are rarely meant; `fingerprint`: 16 hex digits
-    of all that decides which rows pass and which move the watermark."""
+    documents, for a source of such; `derived`: columns that every pattern over it has; `advice`: notes on conditions
+    that are rarely meant; `fingerprint`: 16 hex digits of all that decides which rows pass and which move the
+    watermark."""
 
     name: str
     version: str
@@ -89,6 +91,7 @@ class Contract:
     begins: tuple[str, int] | None = None
     time_formats: Mapping[str, TimeFormat] = field(default_factory=dict, hash=False)
     documents: DocumentPaths | None = None
+    derived: tuple[Derived, ...] = ()
     advice: tuple[Advice, ...] = field(default=(), compare=False)
     description: str = ""
     file: str = field(default="", compare=False)
@@ -123,7 +126,7 @@ class Contract:
         constant = {} if self.constant_type is None else {TYPE_COLUMN: "string"}
         if self.made_id:
             constant[ID_COLUMN] = "string"
-        return EventSchema(
+        schema = EventSchema(
             columns={column.name: column.type for column in self.columns} | constant,
             event_id=self.roles["event_id"],
             event_time=self.roles["event_time"],
@@ -133,6 +136,7 @@ class Contract:
             document=self.roles.get("document", ""),
             begins=self.begins,
         )
+        return schema.extended(self.derived)
 
 
 def load_contract(path: str | Path, *, events: bool = True) -> Contract:
@@ -184,6 +188,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         id_columns=id_columns_of(document, source, errors),
         time_formats=time_formats_of(document, source, errors),
         documents=document_paths_of(document, source, errors) if "document" in roles else None,
+        derived=derived_columns_of(document, source, _of_events(columns, constant), errors) if events else (),
         advice=advice_of(document, source, {column.name: family(column.type) for column in columns}),
         description=table.description or "",
         file=source.name,
@@ -192,6 +197,12 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
     if errors:
         raise ContractErrors(errors)
     return contract
+
+
+def _of_events(columns: tuple[Column, ...], constant: str | None) -> Mapping[str, str]:
+    """The type of each column that an event has."""
+    types = {column.name: column.type for column in columns}
+    return types if constant is None else types | {TYPE_COLUMN: "string"}
 
 
 def _with_columns(rule: Rule, columns: tuple[Column, ...], roles: Mapping[str, str]) -> Rule:

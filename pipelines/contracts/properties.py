@@ -27,6 +27,7 @@ PROPERTIES: Mapping[Level, tuple[str, ...]] = {
         "idPath",
         "timePath",
         "timeFormat",
+        "derive",
     ),
     "column": ("eventRole", "nullWords", "timeFormat", "timeZone", "idColumns", "appliesTo"),
     "service level": ("latency", "maxFuture"),
