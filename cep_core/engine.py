@@ -71,9 +71,11 @@ def explain(plan: AnyPlan) -> str:
         text = f"{explain_family(plan)}\n{KINDS[plan.kind].explain(plan.template)}"
     else:
         text = KINDS[plan.kind].explain(plan)
+    ids = plan.parts_of_order is not None and plan.schema.sequence is None
+    order = ["ids       decide which event of one time is next: `try` and `run` count such neighbours"] if ids else []
     columns = [f"derives   {one.name}: {expression(one.expression)}" for one in plan.schema.derived]
     conditions = [*columns, *(f"having    {expression(one)}" for one in plan.having)]
-    return "\n".join([text, *conditions, *(str(one) for one in plan.advice if not one.columns)])
+    return "\n".join([text, *order, *conditions, *(str(one) for one in plan.advice if not one.columns)])
 
 
 def draw(plan: AnyPlan, title: str, *, style: bool = True) -> str:

@@ -31,6 +31,8 @@ class ResultShape:
     """Microseconds from a row's first event to its `lifetime_end`, where rows do not hold the time of that event."""
     durations: tuple[str, ...] = ()
     """Columns of whole numbers that are microseconds."""
+    seconds: tuple[str, ...] = ()
+    """Columns of doubles that are seconds."""
     known_at: str = "end"
     """The column with the moment from which a row can be known: its time, as an event of another pattern."""
     begins: tuple[str, int] | None = None

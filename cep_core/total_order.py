@@ -11,14 +11,17 @@ from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.plan import AnyPlan
 
 
-def ordered_by_id(plan: AnyPlan, events: pa.Table) -> int:
+def ordered_by_id(plan: AnyPlan, events: pa.Table, windows: range | None = None) -> int:
     """How many events follow one of their partition that has their time and no lower `sequence`: only their ids say
-    which of them comes first. 0 where the pattern asks for no such order (`AnyPlan.parts_of_order`)."""
+    which of them comes first. Of the events in `windows` (None: of all); 0 where the pattern asks for no such order
+    (`AnyPlan.parts_of_order`)."""
     parts = plan.parts_of_order
     if parts is None or events.num_rows < 2:
         return 0
     schema = plan.schema
     columns = Columns(derive(events, schema))
+    if windows:
+        columns = columns.within(schema.event_time, *plan.windows.span(windows))
     keys = [columns.codes(parts).astype(np.int64), numbers(columns.column(schema.event_time))]
     if schema.sequence is not None:
         keys.append(columns.codes((schema.sequence,)).astype(np.int64))
@@ -26,7 +29,7 @@ def ordered_by_id(plan: AnyPlan, events: pa.Table) -> int:
     else:
         anywhere = np.zeros(columns.length, bool)
     order = np.lexsort([*reversed(keys[2:]), keys[1], keys[0]])
-    same = np.ones(columns.length - 1, bool)
+    same = np.ones(max(columns.length - 1, 0), bool)
     for key in keys[:2]:
         same &= key[order][1:] == key[order][:-1]
     for key in keys[2:]:

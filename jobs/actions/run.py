@@ -17,7 +17,7 @@ from trendlake.jobs.terminal.json_output import of_any_error, of_record
 from trendlake.jobs.terminal.outcome import INTERNAL_ERROR, Verdict, print_error
 from trendlake.jobs.terminal.times import manual_run_id, micros_of
 from trendlake.jobs.terminal.workspace import Interval, Place
-from trendlake.pipelines.errors import BadTimeError, ProjectError
+from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.project.batches import batch_of
 from trendlake.pipelines.project.selection import GLOB, Patterns
 
@@ -89,9 +89,10 @@ def selects(word: str) -> bool:
 
 
 def _check_interval(since: str, until: str) -> tuple[int, int]:
+    from trendlake.pipelines.runs.intervals import refuse_empty
+
     start, end = micros_of(since, "--from"), micros_of(until, "--to")
-    if start >= end:
-        raise BadTimeError("the interval is empty: --from must be before --to")
+    refuse_empty(start, end)
     return start, end
 
 

@@ -11,6 +11,11 @@ CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
     "eventRole": {"enum": ["event_id", "event_time", "event_type", "document", "sequence"]},
     "quarantineTolerance": {"type": "number", "minimum": 0, "maximum": 1},
     "corrections": {"const": "replace"},
+    "derive": {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "Columns that every pattern over the source has: a name and an expression over an event's.",
+    },
     "nullWords": {
         "type": "array",
         "items": {"type": "string"},

@@ -133,11 +133,11 @@ def table_of(
     """A table of result rows (all columns of `plan.result_schema`), of all `columns` or of those that people read: with
     a frame on a terminal, plain in a pipe. Times are those of the clock of `zone`, with its offset; UTC without one.
     They have seconds where one of them is not a whole minute."""
-    from trendlake.pipelines.report.words import length
+    from trendlake.pipelines.report.words import lasted
 
-    names, durations = plan.result_schema.names, plan.result_shape.durations
+    names, shape = plan.result_schema.names, plan.result_shape
     hidden = {"window_end", "lifetime_end", *(f"{name}_log10" for name in names)}
-    hidden -= {*plan.result_shape.columns.get("attribute", ())}
+    hidden -= {*shape.columns.get("attribute", ())}
     shown = [name for name in columns or names if columns or name not in hidden]
     table = Table(title=title, title_justify="left", **frame())
     precision = precision_of(row[name] for row in rows for name in shown)
@@ -149,9 +149,7 @@ def table_of(
     for row in rows:
         table.add_row(
             *[
-                length(row[name])
-                if name in durations and row[name] is not None
-                else cell(row[name], row.get(f"{name}_log10"), zone, precision)
+                lasted(shape, name, row[name]) or cell(row[name], row.get(f"{name}_log10"), zone, precision)
                 for name in shown
             ]
         )

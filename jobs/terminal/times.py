@@ -22,13 +22,11 @@ def micros_of(text: str, option: str) -> int:
 def interval_of(pattern: Pattern, since: str, until: str, *, remark: bool = True) -> tuple[int, int]:
     """`--from` and `--to` of a command for a pattern, microseconds since the epoch: without an offset on the clock of
     its time zone. Prints which moment is meant by a time that the clock skips or shows twice. Raises BadTimeError."""
-    from trendlake.pipelines.errors import BadTimeError
-    from trendlake.pipelines.runs.intervals import LocalTimes
+    from trendlake.pipelines.runs.intervals import LocalTimes, refuse_empty
 
     times = LocalTimes.of(pattern)
     start, end = times.micros(since, "--from"), times.micros(until, "--to")
-    if start >= end:
-        raise BadTimeError("the interval is empty: --from must be before --to")
+    refuse_empty(start, end)
     for text, option in ((since, "--from"), (until, "--to")) if remark else ():
         if (said := times.remark(text, option)) is not None:
             typer.echo(said)

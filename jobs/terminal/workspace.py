@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -155,18 +156,42 @@ def run_step(step: str, run: Run) -> Record:
 
     began = time.monotonic()
     record = STEPS[step](run)
-    typer.echo(f"{step.replace('_', '-'):<14} {summary(record):<70} {time.monotonic() - began:6.1f} s")
+    waiting = undecided(run) if record.stage == "compute" else None
+    text = f"{plural(record.windows or 0, 'window')}, no result row yet" if waiting and not record.rows_out else None
+    typer.echo(f"{step.replace('_', '-'):<14} {text or summary(record):<70} {time.monotonic() - began:6.1f} s")
+    if waiting:
+        typer.echo(f"{'':<14} {waiting}")
     if record.road == "spark":
         typer.echo(f"{'':<14} {road_of(vars(record))}")
-    if record.stage == "check_results":
-        for line in broken(record):
-            typer.echo(f"{'':<14} {line}")
+    notes = {"compute": id_order_of, "check_results": broken}
+    for line in notes[record.stage](record) if record.stage in notes else ():
+        typer.echo(f"{'':<14} {line}")
     return record
 
 
 def broken(record: Record) -> list[str]:
     """A line for each check that failed without ending the stage."""
     return [f"{check.name}: {check.observed}" for check in record.checks if check.failed]
+
+
+def undecided(run: Run) -> str | None:
+    """Which rows of the run's interval come with later windows; None where a row is known at its last event."""
+    from trendlake.pipelines.report.words import stamp
+
+    plan = run.plan
+    if not run.windows or plan.result_shape.of_windows:
+        return None
+    column, _, end = plan.owned(run.windows)
+    if end >= plan.windows.end(run.windows[-1]):
+        return None
+    last = stamp(datetime.fromtimestamp(0, UTC) + timedelta(microseconds=end - 1))
+    return f"rows whose {column} is after {last} UTC come with later windows: the last NOT decides them"
+
+
+def id_order_of(record: Record) -> list[str]:
+    """A line where ids alone decide which of two events is the next one."""
+    checks = [check for check in record.checks if check.name == "id_order"]
+    return [f"{check.observed}: give a column of the source the role sequence" for check in checks]
 
 
 def set_apart_of(record: Record) -> str:

@@ -18,11 +18,10 @@ from trendlake.cep_core.events.arrays import repeated
 from trendlake.cep_core.events.windows import END, Windows, both
 from trendlake.cep_core.expressions.advice import advice_on
 from trendlake.cep_core.plan import in_calendar
-from trendlake.cep_core.total_order import ordered_by_id
 from trendlake.pipelines.authoring.advice import certain
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import SampleTooLargeError
+from trendlake.pipelines.steps.order import id_order
 
 
 @dataclass(frozen=True)
@@ -115,9 +114,8 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
 
 def _order(plan: AnyPlan, events: pa.Table) -> Iterator[str]:
     """A note of events whose order only their ids say, where the pattern asks for it."""
-    if count := ordered_by_id(plan, events):
-        pairs = plural(count, "pair")
-        yield f"ids alone order {pairs} of neighbours of one time: give a column of the source the role sequence"
+    if (check := id_order(plan, events)) is not None:
+        yield f"{check.observed}: give a column of the source the role sequence"
 
 
 def events_of(good: pa.Table, contract: Contract, plan: AnyPlan) -> pa.Table:

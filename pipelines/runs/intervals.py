@@ -19,6 +19,16 @@ def interval_of(windows: Windows, first: int, last: int) -> tuple[int, int]:
     return min(max(start, BEGINNING), END - 1), min(max(end, BEGINNING + 1), END)
 
 
+def refuse_empty(start_us: int, end_us: int) -> None:
+    """Raises BadTimeError for an interval that holds no moment."""
+    if start_us < end_us:
+        return
+    hint = None
+    if start_us == end_us:  # Airflow's for a run that is started by hand when a scheduled time was just skipped
+        hint = "--to is not included. In Airflow, trigger the DAG with the params from and to"
+    raise BadTimeError("the interval is empty: --from must be before --to", hint=hint)
+
+
 @dataclass(frozen=True)
 class LocalTimes:
     """How people write times of a pattern: without an offset on the clock of `zone`, of UTC where the pattern names

@@ -21,7 +21,7 @@ from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.project.renames import refuse_bad_rename
 from trendlake.pipelines.runs.basis import Basis, differences
 from trendlake.pipelines.runs.code_versions import versions_of
-from trendlake.pipelines.runs.intervals import LocalTimes
+from trendlake.pipelines.runs.intervals import LocalTimes, refuse_empty
 from trendlake.pipelines.runs.record import find
 from trendlake.pipelines.runs.stage import Record, Stage
 
@@ -220,8 +220,7 @@ def prepare(
 ) -> Run:
     """Load and check what the run is about. `lake`: with the project's warehouse; `to_publish`: it is no trial. Raises
     PatternErrors, ContractErrors, NotSupportedError, ProjectError, BadTimeError."""
-    if start_us >= end_us:
-        raise BadTimeError("the interval is empty: --from must be before --to")
+    refuse_empty(start_us, end_us)
     if not run_id:
         raise BadTimeError("the run id is empty")
     path = project.pattern_path(pattern)

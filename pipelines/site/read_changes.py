@@ -19,7 +19,7 @@ from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import either, refuse
 from trendlake.pipelines.report.amounts import Amount, amount_of, text
-from trendlake.pipelines.report.words import NO_VALUE, length, stamp
+from trendlake.pipelines.report.words import NO_VALUE, lasted, stamp
 from trendlake.pipelines.results.history import (
     ADDED,
     AFTER,
@@ -149,8 +149,8 @@ def cell(row: Mapping[str, Any], name: str, plan: AnyPlan) -> str:
     value, log10 = row[name], row.get(f"{name}_log10")
     if value is None:
         return NO_VALUE if log10 is None else text(Amount(None, log10))
-    if name in plan.result_shape.durations:
-        return length(value)
+    if (time := lasted(plan.result_shape, name, value)) is not None:
+        return time
     if isinstance(value, datetime):
         return stamp(value.astimezone(UTC))
     amount = amount_of(value, log10)

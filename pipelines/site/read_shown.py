@@ -15,7 +15,7 @@ from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.report.amounts import Amount, amount_of
 from trendlake.pipelines.report.facts import PatternFacts, RowResult, Window
 from trendlake.pipelines.report.layout import Layout
-from trendlake.pipelines.report.words import length
+from trendlake.pipelines.report.words import lasted
 from trendlake.pipelines.results.columns import ranking_of
 from trendlake.pipelines.results.read import Selection, read_rows
 from trendlake.pipelines.results.spark_order import texts_here
@@ -62,9 +62,8 @@ def _texts(values: pa.ChunkedArray) -> list[str | None]:
 
 
 def _value(row: dict[str, Any], name: str, plan: AnyPlan) -> Amount | str:
-    if name in plan.result_shape.durations and row[name] is not None:
-        return length(row[name])
-    return amount_of(row[name], row.get(f"{name}_log10"))
+    time = lasted(plan.result_shape, name, row[name])
+    return time if time is not None else amount_of(row[name], row.get(f"{name}_log10"))
 
 
 def _window(row: dict[str, Any], layout: Layout, plan: AnyPlan) -> Window:

@@ -24,6 +24,7 @@ from trendlake.pipelines.runs.consistency import watermark_of
 from trendlake.pipelines.runs.record import Attempt, recorded_together
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.order import id_order
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,9 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
     table, road = first.run.roads.take("compute", lambda: _events_here(events, rows), lambda: None)
     if table is None:
         return on_spark(), road
+    for task in tasks.values():
+        if (check := id_order(task.run.plan, table, task.run.windows)) is not None:
+            task.attempt.record.checks = [*task.attempt.record.checks, check]
     return stage_answers(runs, answers_here(runs, table, time), events.version), road
 
 

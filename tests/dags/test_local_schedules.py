@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,8 @@ import pytest
 from tests.dags.conftest import PARSE, AirflowCommand
 from trendlake.cep_core.events.windows import CalendarWindows
 from trendlake.jobs.airflow.home import AirflowHome
+from trendlake.pipelines.errors import BadTimeError
+from trendlake.pipelines.runs.intervals import LocalTimes, refuse_empty
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
@@ -38,11 +40,17 @@ for zone, year in zones.items():
             break
         intervals.append([last.start.timestamp(), last.end.timestamp()])
     intervals_of[zone] = intervals
+skipped = pendulum.datetime(2024, 3, 10, 7, 30)
+by_hand = {}
+for cron in ("0 0 * * *", "30 2 * * *"):
+    timetable = CronDataIntervalTimetable(cron, timezone="America/New_York")
+    interval = timetable.infer_manual_data_interval(run_after=skipped)
+    by_hand[cron] = [interval.start.isoformat(), interval.end.isoformat()]
 bundle = PatternsBundle(name="patterns", patterns=patterns)
 bundle.initialize()
 bundle.refresh()
 dags = BundleDagBag(dag_folder=folder, bundle_path=folder, bundle_name="patterns").dags
-print("FOUND" + json.dumps({"intervals": intervals_of, "zone": str(dags[name].timetable.timezone)}))
+print("FOUND" + json.dumps({"intervals": intervals_of, "by_hand": by_hand, "zone": str(dags[name].timetable.timezone)}))
 """
 
 
@@ -71,6 +79,20 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> dict[str, object]:
 def test_a_schedule_is_on_the_clock_of_the_zone(described: dict[str, object]) -> None:
     """The timetable of the pattern's DAG."""
     assert described["zone"] == "America/New_York"
+
+
+def test_a_run_by_hand_at_a_change_of_clocks(described: dict[str, object]) -> None:
+    """At 2024-03-10 07:30Z, when New York's clocks have just skipped 02:00 to 03:00: the day before, or, of a schedule
+    at a time that was skipped, an empty interval, whose error says what to do."""
+    intervals = described["by_hand"]
+    assert isinstance(intervals, dict)
+    days, times = CalendarWindows(1, 1, 0, "America/New_York"), LocalTimes("America/New_York")
+    start, end = (times.micros(text, "from") for text in intervals["0 0 * * *"])
+    (day,) = days.ending_in(start, end)
+    assert datetime(1970, 1, 1) + timedelta(days=day) == datetime(2024, 3, 9)
+    start, end = (times.micros(text, "from") for text in intervals["30 2 * * *"])
+    with pytest.raises(BadTimeError, match="trigger the DAG with the params from and to"):
+        refuse_empty(start, end)
 
 
 @pytest.mark.parametrize("zone", ZONES)

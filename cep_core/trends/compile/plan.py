@@ -230,7 +230,9 @@ class Plan(OneForm):
         counts = [f"{measure.name}_log10" for measure in self.measures if measure.function == "count"]
         by_sort = {sort: tuple(names) for sort, names in columns.items()}
         rank = counts[0] if counts else None
-        return ResultShape("results_trends", by_sort, rank=rank, known_at="window_end", of_windows=True)
+        seconds = tuple(measure.name for measure in self.measures if measure.of == "duration")
+        shape = ResultShape("results_trends", by_sort, rank=rank, seconds=seconds, known_at="window_end")
+        return replace(shape, of_windows=True)
 
     def pair(self, earlier: str, later: str) -> PairPredicate:
         """The conditions on an adjacent (earlier, later) pair."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.engines import to_table
-from trendlake.cep_core import compile_query
+from trendlake.cep_core import compile_query, explain
 from trendlake.cep_core.events.schema import schema_of
 from trendlake.cep_core.total_order import ordered_by_id
 
@@ -42,3 +42,14 @@ def test_no_number_orders_nothing() -> None:
     table = to_table([{**EVENTS[0], "n": None}, EVENTS[1]])
     plan = compile_query({"kind": "automaton", **ARCS, "within": "1 minute"}, schema_of(table, sequence="n"))
     assert ordered_by_id(plan, table) == 1
+
+
+def test_of_some_windows() -> None:
+    """Those of the chosen windows alone."""
+    table = to_table([{**event, "time": event["time"] * 60} for event in EVENTS])
+    text = {"kind": "trends", "pattern": "A", "return": {"c": "COUNT(*)"}, "select": "contiguous"}
+    plan = compile_query({**text, "within": "1 minute"}, schema_of(table))
+    assert [ordered_by_id(plan, table, range(j, j + 1)) for j in range(4)] == [2, 1, 0, 0]
+    assert "ids       decide which event of one time is next" in explain(plan)
+    ordered = compile_query({**text, "within": "1 minute"}, schema_of(table, sequence="n"))
+    assert "ids " not in explain(ordered)

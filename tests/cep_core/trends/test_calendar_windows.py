@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import os
+import random
+import subprocess
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,3 +105,26 @@ def test_a_day_begins_where_a_walk_finds_it(name: str, day: int, minutes: int) -
     reading = datetime(1970, 1, 1) + timedelta(days=day, minutes=minutes)
     first = Clock.of(name).first((reading - datetime(1970, 1, 1)) // timedelta(microseconds=1))
     assert EPOCH + timedelta(microseconds=first) == calendar.begins(reading, name)
+
+
+LAST_YEAR = 2021
+"""Later years are left out: the database of a Java may be older than the package's."""
+
+
+def test_days_begin_where_java_says() -> None:
+    """3,000 dates, a third of them near a change of clocks, skipped days too."""
+    drawn = random.Random(3)
+    names = sorted(NEAR)
+    near = [(name, date.fromisoformat(day)) for name in names for day in NEAR[name]]
+    dates = [(name, day + timedelta(days=k)) for name, day in near if day.year <= LAST_YEAR for k in range(-30, 31)]
+    days = (date(LAST_YEAR, 12, 31) - date(1970, 1, 1)).days
+    while len(dates) < 3_000:
+        dates.append((drawn.choice(names), date(1970, 1, 1) + timedelta(days=drawn.randint(0, days))))
+    asked = "".join(f"{name} {day}\n" for name, day in dates)
+    java = Path(os.environ["JAVA_HOME"]) / "bin" / "java"
+    source = Path(__file__).parents[2] / "support" / "DayStarts.java"
+    said = subprocess.run([java, source], input=asked, capture_output=True, text=True, check=True).stdout.split()
+    ours = [CalendarWindows(1, 1, 0, name).start((day - date(1970, 1, 1)).days) // 10**6 for name, day in dates]
+    differences = [(one, mine, his) for one, mine, his in zip(dates, ours, map(int, said), strict=True) if mine != his]
+    assert differences == []
+    assert len(dates) >= 3_000

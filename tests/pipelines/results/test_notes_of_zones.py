@@ -144,3 +144,32 @@ def test_windows_that_touch_a_difference(monkeypatch: Any) -> None:
     again = [claim_of(one, version) for version, one in enumerate((in_part, whole), start=2)]
     assert stale([claim, *(one for one in again[:1] if one)]) == [(day - 1, day + 1)]
     assert stale([claim, *(one for one in again if one)]) == [(day + 1, day + 1)]
+
+
+def test_publications_under_two_databases(monkeypatch: Any) -> None:
+    """Two fakes, one of which sets the clocks of spring half an hour later, the other those of autumn: of what each
+    published, exactly the windows that touch its own difference are stale, and one at each side."""
+    real = zones._clock
+    spring, autumn = 1_362_898_800_000_000, 1_383_458_400_000_000
+    half = FIRST + 182
+    claims = []
+    for version, moment in enumerate((spring, autumn)):
+
+        def moved(name: str, moment: int = moment) -> Clock:
+            clock = real(name)
+            return Clock(np.where(clock.moments == moment, moment + 30 * 60_000_000, clock.moments), clock.offsets)
+
+        monkeypatch.setattr(zones, "_clock", moved)
+        start, end = DAILY.windows.start(0), DAILY.windows.end(364)
+        zone = Zone("America/New_York", f"fake {version}", Clock.of("America/New_York").within(start, end))
+        part = year(0, half - FIRST) if version == 0 else year(half - FIRST + 1, 364)
+        claims.append(
+            claim_of(Note("form", version + 1, (part,), work=Work({"trends": 3}, (part,)), zone=zone), version + 1)
+        )
+    monkeypatch.setattr(zones, "_clock", real)
+    days = [
+        (datetime(2013, month, day, tzinfo=UTC) - datetime(2013, 1, 1, tzinfo=UTC)).days
+        for month, day in ((3, 9), (11, 2))
+    ]
+    assert stale([claim for claim in claims if claim]) == [(day - 1, day + 1) for day in days]
+    assert stale([claim for claim in claims[1:] if claim])[-1] == (days[1] - 1, days[1] + 1)

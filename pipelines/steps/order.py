@@ -1,0 +1,22 @@
+"""The check of a computation that tells how much of the order of events rests on their ids alone."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.total_order import ordered_by_id
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.error_text import plural
+
+ID_ORDER = "id_order"
+
+
+def id_order(plan: AnyPlan, events: pa.Table, windows: range | None = None) -> Check | None:
+    """The check of the events in `windows` (None: of all); None where ids decide nothing. It is no failure: rows are
+    the same each time, and other ids would give others."""
+    count = ordered_by_id(plan, events, windows)
+    if not count:
+        return None
+    observed = f"ids alone order {plural(count, 'pair')} of neighbours of one time"
+    return Check(ID_ORDER, True, observed, "a column of the source with the role sequence", data={"pairs": count})
