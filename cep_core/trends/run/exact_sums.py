@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from trendlake.cep_core.events.array_types import Bools, Codes, Float64s, Int64s, UInt64s
+from trendlake.cep_core.trends.compile.check_return import Lengths
 from trendlake.cep_core.trends.kernels.arguments import Tasks
 from trendlake.cep_core.trends.kernels.numbers import add_wide
 from trendlake.cep_core.trends.kernels.rounding import nearest, show_counts
@@ -20,6 +21,7 @@ from trendlake.cep_core.trends.kernels.scaled import RADIX
 from trendlake.cep_core.trends.run.aggregates import Carried, Contributions
 from trendlake.cep_core.trends.run.exact_arithmetic import Number, count_log10
 from trendlake.cep_core.trends.run.kernel_pass import Pass
+from trendlake.cep_core.trends.run.length_pass import LengthPass
 from trendlake.cep_core.trends.run.longest import LongestTrends, longest_trends_of
 from trendlake.cep_core.trends.run.maximal import maximal_tasks
 from trendlake.cep_core.trends.run.negation import Guards
@@ -37,9 +39,17 @@ Numbers = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
 
 
 class RunSums:
-    """One run over all its partitions and windows."""
+    """One run over all its partitions and windows; with `lengths` its trends of these alone."""
 
-    def __init__(self, run: Run, groups: Codes, wanted: Carried, windows: range | None, turn: int = 0) -> None:
+    def __init__(
+        self,
+        run: Run,
+        groups: Codes,
+        wanted: Carried,
+        windows: range | None,
+        turn: int = 0,
+        lengths: Lengths | None = None,
+    ) -> None:
         plan = run.events.plan
         self.run, self.slice = run, make_slice(run.events, tuple(run.automaton.watched), run.partition)
         self.guards = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
@@ -54,7 +64,12 @@ class RunSums:
         apart = plan.windows.overlap == 1 and len(self.tasks.lo) > 1 and not selects
         if apart and len(self.tasks.lo) > self.slice.partitions:
             self.slice = by_window(self.slice, self.tasks)
-        self.kernel = Pass(self.slice, run.automaton, self.guards, selects=selects, whole=plan.output == "maximal")
+        whole = plan.output == "maximal"
+        self.kernel = (
+            Pass(self.slice, run.automaton, self.guards, selects=selects, whole=whole)
+            if lengths is None
+            else LengthPass(self.slice, run.automaton, self.guards, lengths, selects=selects, whole=whole)
+        )
 
     @property
     def within(self) -> int:

@@ -185,6 +185,10 @@ class Direct:
         nfa, before = self.layout.nfa, np.ascontiguousarray(self.layout.nfa.into[:, column])
         return Steps(self.states_of, self.states, self.begins, self.ends, nfa.into_of, before, store_of, store)
 
+    def steps(self, store_of: Int64s, store: Int64s) -> Steps:
+        """The steps of events, with stores of another table than the blocks'."""
+        return self._steps(c.STORE, store_of, store)
+
     def _count(self, tasks: Tasks, linear: bool, planes: AnyArray, results: Results) -> None:
         layers, trees = self.layers, self.trees
         out, hit, large = results.sums, results.hit, results.large
@@ -253,7 +257,7 @@ class Direct:
             tasks,
             ends_of,
             self.slice.in_kernels,
-            self._steps(c.STORE, store_of, store_t),
+            self.steps(store_of, store_t),
             layers.ranks,
             layers.fenwick,
             weights,
@@ -273,7 +277,7 @@ class Direct:
         store_of, store_t, nodes = store
         numbers, layers = len(weights.variable), self.layers
         width = max(1, min(lanes, LANES_BYTES // (8 * nodes * numbers)))
-        steps = self._steps(c.STORE, store_of, store_t)
+        steps = self.steps(store_of, store_t)
         parts = []
         for low in range(0, lanes, width):
             count = min(width, lanes - low)

@@ -23,9 +23,10 @@ from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.events.array_types import Bools, Float64s, Int32s, Int64s, UInt64s
 from trendlake.cep_core.events.arrays import arrow, numbers
 from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.trends.compile.check_return import Lengths
 from trendlake.cep_core.trends.compile.dfa import Automaton
-from trendlake.cep_core.trends.compile.plan import Plan, filtered
-from trendlake.cep_core.trends.run.aggregates import TREND, Carried, Sum, carried
+from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.run.aggregates import TREND, Carried, carried
 from trendlake.cep_core.trends.run.events import Events
 from trendlake.cep_core.trends.run.exact_arithmetic import Number
 from trendlake.cep_core.trends.run.exact_sums import Cells, Numbers, RunSums
@@ -89,7 +90,7 @@ class _Answer:
         plan = self.plan
         alone = len(plan.automata) == 1 and not plan.scoped
         cells_of = [self._cells(automaton, alone, self.wanted) for automaton in plan.automata]
-        of_lengths = [self._cells(self._of_length(one), alone, _TRENDS) for one in self.wanted.filtered]
+        of_lengths = [self._cells(plan.automata[0], alone, _TRENDS, one.lengths) for one in self.wanted.filtered]
         if len(cells_of) == 1 and len(cells_of[0]) == 1 and not plan.empty_windows:
             (cells,) = cells_of[0]
             tables = []
@@ -114,11 +115,6 @@ class _Answer:
         if plan.empty_windows:
             rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows, self.turn)
         return self._rows(rows)
-
-    def _of_length(self, one: Sum) -> Automaton:
-        """The automaton of the trends that a filtered count is of."""
-        assert one.lengths is not None
-        return filtered(self.plan.automata[0], one.lengths)
 
     def _with_filtered(self, rows: Numbers, of_lengths: list[list[Cells]]) -> Numbers:
         """Rows with the counts of trends of some lengths after their sums."""
@@ -145,11 +141,14 @@ class _Answer:
             return None
         return plain_table(self.plan, self._group_columns(cells.keys[:, 0]), *cells.columns(cells.plain))
 
-    def _cells(self, automaton: Automaton, alone: bool, wanted: Carried) -> list[Cells]:
-        """Of each of the runs that make up an automaton's trends and have any. `alone`: one run is all there is."""
+    def _cells(
+        self, automaton: Automaton, alone: bool, wanted: Carried, lengths: Lengths | None = None
+    ) -> list[Cells]:
+        """Of each of the runs that make up an automaton's trends and have any, or any of such `lengths`. `alone`: one
+        run is all there is."""
         sums = []
         for run in runs(self.events, automaton, self.plan.scoped):
-            cells = RunSums(run, self.groups, wanted, self.windows, self.turn).cells(alone)
+            cells = RunSums(run, self.groups, wanted, self.windows, self.turn, lengths).cells(alone)
             if cells is not None:
                 sums.append(cells)
         return sums

@@ -20,6 +20,7 @@ from tests.support.engines import ENGINES, Engine, kernels, to_table
 from trendlake.cep_core import compile_query, evaluate, run_plan
 from trendlake.cep_core.events.schema import schema_of
 from trendlake.cep_core.sharing.run_plans import run_plans
+from trendlake.cep_core.trends.run import length_pass
 
 ALL = {
     "trends": "COUNT(*)",
@@ -260,3 +261,66 @@ def test_patterns_together_have_the_rows_of_each_alone() -> None:
     for number, answer in run_plans(plans, table):
         assert isinstance(answer, pa.Table)
         assert in_order(answer).equals(in_order(evaluate(queries[number], table)))
+
+
+# --- numbers of lengths side by side, and states of their own
+FILTERS = ("LENGTH(*) >= 3", "LENGTH(*) = 1", "LENGTH(*) <= 4", "LENGTH(*) >= 1", "LENGTH(*) < 6")
+SHAPES = ("A+", "SEQ(A+, B)", "(SEQ(A+, B+))+", "SEQ(A?, B+)", "SEQ(A{2,3}, B*, C)", "SEQ(A, B)", "(A OR B)+")
+EDGES = ([], ["A.x < NEXT(A).x"], ["A.x <= NEXT(B).x"], ["[g]"], ["A.x > NEXT(A).x", "A.x < NEXT(B).x", "[g]"])
+
+
+@pytest.mark.filterwarnings("ignore::trendlake.cep_core.PatternWarning")
+@pytest.mark.parametrize("seed", range(60))
+def test_beside_one_another_as_by_states(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """The same rows, of counts that float64 holds and of larger ones, with ties, NULLs and any windows."""
+    drawn = random.Random(seed)
+    shape, edges = drawn.choice(SHAPES), drawn.choice(EDGES)
+    where = [text for text in edges if text == "[g]" or "B" in shape or "B" not in text]
+    asked = [*drawn.sample(FILTERS, 2), f"LENGTH(A) {drawn.choice(('>=', '=', '<='))} {drawn.randint(1, 4)}"]
+    query = {
+        "kind": "trends",
+        "pattern": shape,
+        "where": where,
+        "return": {f"m{k}": f"COUNT(*) FILTER (WHERE {text})" for k, text in enumerate(asked)},
+        "group_by": drawn.choice(([], ["g"])) if "[g]" in where else [],
+        "within": "1 hour",
+        **drawn.choice(({}, {"slide": "20 minutes"})),
+    }
+    size = drawn.choice((30, 60, 400))
+    rows = [
+        {
+            "id": f"e{k}",
+            "type": drawn.choice("AAABC"),
+            "time": drawn.randint(0, 7_200),
+            "x": drawn.choice((None, *range(30))),
+            "g": drawn.choice("uv"),
+        }
+        for k in range(size)
+    ]
+    table = to_table(rows)
+    beside = sorted(map(str, evaluate(query, table).to_pylist()))
+    monkeypatch.setattr(length_pass, "MAX_BYTES", -1)
+    assert sorted(map(str, evaluate(query, table).to_pylist())) == beside
+
+
+def test_lengths_of_many_trends() -> None:
+    """Counts beyond 10^300, by a closed form: of n events in order all subsets but the small ones."""
+    n = 1_100
+    rows = [{"id": f"e{k:04}", "type": "S", "time": k, "x": k} for k in range(n)]
+    texts = {"open": "LENGTH(*) >= 40", "exact": "LENGTH(*) = 12", "few": "LENGTH(*) <= 60"}
+    query = {
+        "kind": "trends",
+        "pattern": "S+",
+        "where": ["S.x < NEXT(S).x"],
+        "return": {name: f"COUNT(*) FILTER (WHERE {text})" for name, text in texts.items()},
+        "within": "1 day",
+    }
+    (row,) = evaluate(query, to_table(rows)).to_pylist()
+    counts = {
+        "open": 2**n - sum(math.comb(n, k) for k in range(40)),
+        "exact": math.comb(n, 12),
+        "few": sum(math.comb(n, k) for k in range(1, 61)),
+    }
+    for name, count in counts.items():
+        assert row[name] == (count if count < 10**38 else None)
+        assert row[f"{name}_log10"] == pytest.approx(math.log10(count), rel=1e-9, abs=0)
