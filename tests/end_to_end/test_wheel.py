@@ -50,6 +50,7 @@ TESTS = """\
   expect:
     - {machine: m1, rises: 1, hottest: 62}
 """
+JARS = ("setup", "--only", "spark", "--from", str(SET_UP / "jars"))
 DAY = ("--from", "2026-01-01", "--to", "2026-01-02")
 ENGINE = """\
 from datetime import datetime
@@ -198,7 +199,7 @@ def test_a_project_without_spark(installed: Path, tmp_path: Path) -> None:
     assert "<svg" in (folder / "rising.svg").read_text()
     assert run("docs", "tutorial").startswith("# Tutorial")
     assert '"properties"' in run("schema", "pattern")
-    for words in (("setup",), ("run", "rising", *DAY)):
+    for words in (("setup", "--only", "spark"), ("run", "rising", *DAY)):
         printed = run(*words, code=1)
         assert "[NOT_INSTALLED]" in printed
         assert "pip install 'trendlake[spark]'" in printed
@@ -230,9 +231,9 @@ def test_a_project_with_spark(machine: Callable[[str], Path], tmp_path: Path) ->
     """From the lock of a Spark worker: Delta's jars are set up in the user's cache, then a run publishes rows."""
     run = commands(machine("spark"), tmp_path)
     begin(run, tmp_path)
-    assert "[JARS_MISSING]" in run("setup", "--offline", code=1)
-    assert f"ready for Spark: {tmp_path}/.cache/trendlake/spark-" in run("setup", "--from", str(SET_UP / "jars"))
-    run("setup", "--offline")
+    assert "[JARS_MISSING]" in run("setup", "--only", "spark", "--offline", code=1)
+    assert f"ready for Spark: {tmp_path}/.cache/trendlake/spark-" in run(*JARS)
+    run(*JARS[:3], "--offline")
     assert "48 rows" in run("ingest", "readings", "january.csv")
     run("run", "rising", *DAY)
     rows = json.loads(run("show", "rising", "--json"))["rows"]
@@ -246,7 +247,7 @@ def test_a_project_with_airflow(machine: Callable[[str], Path], tmp_path: Path) 
     """From the lock of an Airflow machine: the installed DAGs are parsed without errors, and the provider is listed."""
     run = commands(machine("airflow"), tmp_path)
     begin(run, tmp_path)
-    run("setup", "--from", str(SET_UP / "jars"))
+    run(*JARS)
     run("airflow", "dag-processor", "--num-runs", "1")
 
     def table(*words: str) -> list[dict[str, str]]:

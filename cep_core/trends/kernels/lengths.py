@@ -160,9 +160,7 @@ def _insert(
 
 
 @compiled.inlined
-def _clear(
-    steps: Steps, ranks: Ranks, fenwick: Fenwick, node: Float64s, width: int, first: int, last: int
-) -> None:
+def _clear(steps: Steps, ranks: Ranks, fenwick: Fenwick, node: Float64s, width: int, first: int, last: int) -> None:
     """Empty the nodes that the events [first, last) have touched."""
     for s in range(steps.store.shape[0]):
         layer = steps.store[s, c.LAYER]

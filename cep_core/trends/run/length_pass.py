@@ -1,5 +1,5 @@
-"""The pass of COUNT(*) FILTER (WHERE LENGTH(...)): one number a length next to another where that can be, else states of
-their own for each length."""
+"""The pass of COUNT(*) FILTER (WHERE LENGTH(...)): one number a length next to another where that can be, else states
+of their own for each length."""
 
 from __future__ import annotations
 

@@ -141,9 +141,7 @@ class _Answer:
             return None
         return plain_table(self.plan, self._group_columns(cells.keys[:, 0]), *cells.columns(cells.plain))
 
-    def _cells(
-        self, automaton: Automaton, alone: bool, wanted: Carried, lengths: Lengths | None = None
-    ) -> list[Cells]:
+    def _cells(self, automaton: Automaton, alone: bool, wanted: Carried, lengths: Lengths | None = None) -> list[Cells]:
         """Of each of the runs that make up an automaton's trends and have any, or any of such `lengths`. `alone`: one
         run is all there is."""
         sums = []
