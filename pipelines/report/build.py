@@ -12,6 +12,7 @@ from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.report import chart
 from trendlake.pipelines.report.database import spill_folder
 from trendlake.pipelines.report.facts import ReportFacts, RunFacts
+from trendlake.pipelines.report.on_clock import in_interval_of, on_clock
 from trendlake.pipelines.report.places import Places, write_whole
 from trendlake.pipelines.report.read_pattern import read_pattern
 from trendlake.pipelines.report.read_quarantine import read_quarantine
@@ -56,11 +57,12 @@ def read_facts(
     results = lake.warehouse.results(facts.name)
     used = plan if plan is not None and plan.hash == run.plan_hash else None
     folder = spill_folder(lake.warehouse)
+    published = read_results(lake, results, facts, run, used, folder) if exists(lake, results) else None
     return ReportFacts(
         pattern=facts,
-        run=run,
+        run=in_interval_of(run, facts.time_zone),
         quarantine=read_quarantine(lake, source, run),
-        results=read_results(lake, results, facts, run, used, folder) if exists(lake, results) else None,
+        results=on_clock(published, facts.time_zone),
         made_at=datetime.now(UTC),
     )
 

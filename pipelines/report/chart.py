@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import vl_convert
@@ -156,7 +156,7 @@ _SHORT = "abs(datum.value) < 1e5 ? format(datum.value, ',~r') : replace(format(d
 
 def _lines(picture: Picture, size: Size, legend: bool) -> Spec:
     marks = [
-        {"at": mark.at.isoformat(), "value": mark.value, "series": str(i), "label": mark.label}
+        {"at": _clock(mark.at), "value": mark.value, "series": str(i), "label": mark.label}
         for i, series in enumerate(picture.series)
         for mark in series.marks
     ]
@@ -180,11 +180,16 @@ def _lines(picture: Picture, size: Size, legend: bool) -> Spec:
         {"mark": points, "encoding": {**encoding, "description": _field("label", "nominal")}},
     ]
     if picture.band is not None:
-        span = [{"from": picture.band[0].isoformat(), "to": picture.band[1].isoformat()}]
+        span = [{"from": _clock(picture.band[0]), "to": _clock(picture.band[1])}]
         band = {"type": "rect", "color": LIGHT["band"], "opacity": 1, "aria": False}
         ends = {"x": _field("from", "temporal", scale={"type": "utc"}), "x2": {"field": "to"}}
         layers.insert(0, {"data": {"values": span}, "mark": band, "encoding": ends})
     return {"data": {"values": marks}, "layer": layers, "width": size.width, "height": size.height}
+
+
+def _clock(moment: datetime) -> str:
+    """The reading of the clock that the moment is shown on, for an axis in UTC."""
+    return moment.replace(tzinfo=UTC).isoformat()
 
 
 def _field(name: str, kind: str, **rest: Any) -> Spec:
@@ -209,7 +214,7 @@ def _times(picture: Picture, size: Size) -> Spec:
             "labelOverlap": "greedy",
             "labelSeparation": 20,
             "format": "%-d %b",
-            "values": [tick.isoformat() for tick in ticks],
+            "values": [_clock(tick) for tick in ticks],
         }
     return {
         "grid": False,

@@ -170,7 +170,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Window:
-    """A window `[start, end)`, UTC."""
+    """A window `[start, end)`."""
 
     start: datetime
     end: datetime

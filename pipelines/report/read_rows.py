@@ -17,6 +17,7 @@ from trendlake.pipelines.report.bins import Unit, number_of, unit_of
 from trendlake.pipelines.report.database import HALF, Column, Database, logarithm, stretch, summed
 from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
 from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.on_clock import local
 from trendlake.pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
 from trendlake.pipelines.report.tally import Tally
 
@@ -58,6 +59,7 @@ class Matches:
     times: frozenset[str]
     layout: Layout
     columns: Mapping[str, Column]
+    zone: str | None
 
     @classmethod
     def of(
@@ -74,7 +76,7 @@ class Matches:
         columns |= {"t": Column(owner), "first": Column(layout.times[0]), "last": Column(layout.times[1])}
         if layout.graphs:
             columns |= {"x": Column("matches", "count"), "l": Column("matches_log10", "number")}
-        return cls(groups, names, ids, times_of(schema), layout, columns)
+        return cls(groups, names, ids, times_of(schema), layout, columns, pattern.time_zone)
 
     def aliases(self, letter: str, of: Sequence[str]) -> list[str]:
         return [f"{letter}{i}" for i in range(len(of))]
@@ -87,9 +89,11 @@ def times_of(schema: StructType) -> frozenset[str]:
     )
 
 
-def as_text(value: Any, is_time: bool) -> Any:
-    """A loaded value as it is shown: a time, UTC."""
-    return str(moment(value).replace(tzinfo=None)) if is_time and value is not None else value
+def as_text(value: Any, is_time: bool, zone: str | None) -> Any:
+    """A loaded value as it is shown: a time in UTC, or on the clock of `zone`, with its offset."""
+    if not is_time or value is None:
+        return value
+    return str(local(moment(value), zone) if zone else moment(value).replace(tzinfo=None))
 
 
 def read_counted(database: Database, loaded: Matches, span: Span, within: int | None) -> ResultFacts:
@@ -189,7 +193,7 @@ def _longest(database: Database, loaded: Matches, own: str, within: int | None) 
     ):
         shown = zip(loaded.names, rest[len(groups) :], strict=True)
         cells = tuple(
-            (name, amount_of(as_text(value, name in loaded.times), log if name == "matches" else None))
+            (name, amount_of(as_text(value, name in loaded.times, loaded.zone), log if name == "matches" else None))
             for name, value in shown
         )
         rows.append(RowResult(tuple(rest[: len(groups)]), Window(moment(s), moment(e)), cells))

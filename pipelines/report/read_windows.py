@@ -20,7 +20,7 @@ from trendlake.pipelines.report.layout import Layout
 from trendlake.pipelines.report.read_rows import Matches, Span, as_text, micros, read_counted, times_of
 from trendlake.pipelines.report.shape import Shape
 from trendlake.pipelines.report.summary import Columns, ResultRow, result_row, summarise
-from trendlake.pipelines.report.words import length
+from trendlake.pipelines.report.words import lasted
 from trendlake.pipelines.results.provenance import PLAN_HASH
 from trendlake.pipelines.results.reuse import row_hashes
 
@@ -55,8 +55,9 @@ def _windows(
     current = None if run.plan_hash is None else [_row_hash(run, plan)]
     older = _load(database, table, shape.columns(), During("window_end", low, high), current)
     columns = Columns(shape.groups, shape.measures, shape.measure)
-    rows = _Rows(database, table, shape, run.interval_from)
-    return summarise(rows, columns, older_rows=older, version=run.results_version)
+    rows = _Rows(database, table, shape, run.interval_from, pattern.time_zone)
+    facts = summarise(rows, columns, older_rows=older, version=run.results_version)
+    return replace(facts, largest=with_lengths(facts.largest, plan))
 
 
 def _load(
@@ -87,11 +88,13 @@ def _counted(
 
 def with_lengths(rows: tuple[RowResult, ...], plan: AnyPlan | None) -> tuple[RowResult, ...]:
     """The rows, their durations as people read them."""
-    durations = () if plan is None else plan.result_shape.durations
+    if plan is None:
+        return rows
+    shape = plan.result_shape
 
     def shown(name: str, value: Amount | str) -> Amount | str:
-        exact = value.exact if name in durations and isinstance(value, Amount) else None
-        return length(exact) if isinstance(exact, int) else value
+        text = lasted(shape, name, value.exact) if isinstance(value, Amount) else None
+        return value if text is None else text
 
     return tuple(replace(row, values=tuple((name, shown(name, value)) for name, value in row.values)) for row in rows)
 
@@ -135,8 +138,10 @@ def _owned(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, da
 class _Rows:
     """The rows of kind trends, as often as they are asked for: kept when they are few."""
 
-    def __init__(self, database: Database, table: Table, shape: Shape, since: datetime | None) -> None:
-        self._database, self._shape, self._since = database, shape, since
+    def __init__(
+        self, database: Database, table: Table, shape: Shape, since: datetime | None, zone: str | None
+    ) -> None:
+        self._database, self._shape, self._since, self._zone = database, shape, since, zone
         self._times = times_of(table.schema)
         (count,) = database.one("SELECT count(*) FROM rows")
         self._in_memory = [*self._read()] if count <= limits.PAGE_ROWS else None
@@ -152,7 +157,7 @@ class _Rows:
         for row in self._database.each(f"SELECT {', '.join(asked)} FROM rows"):
             ws, we, *rest = row[groups:]
             values = tuple(
-                (name, amount_of(as_text(rest[i], name in self._times), rest[len(measures) + i]))
+                (name, amount_of(as_text(rest[i], name in self._times, self._zone), rest[len(measures) + i]))
                 for i, name in enumerate(shape.measures)
             )
             amount = dict(values).get(shape.measure.name, Amount(1, 0.0))

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -94,7 +94,7 @@ def _environment() -> Environment:
             "plural": plural,
             "several": several,
             "stage": stage_name,
-            "stamp": lambda value: "–" if value is None else f"{stamp(_seconds(value))} UTC",
+            "stamp": lambda value: "–" if value is None else _zoned(_seconds(value)),
             "svg": Markup,
             "yaml_lines": yaml_lines,
         }
@@ -113,6 +113,10 @@ def _source(name: str) -> str:
 
 def _sha256(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _zoned(value: datetime) -> str:
+    return f"{stamp(value)} UTC" if value.tzinfo == UTC else stamp(value)
 
 
 def _seconds(value: datetime) -> datetime:

@@ -142,7 +142,9 @@ def _caption(facts: ReportFacts, results: ResultFacts, drawn: Picture, what: str
     if drawn.form == "nothing":
         return "Nothing in this interval matched the pattern." if run.results_version is not None else ""
     by_group = f" by {', '.join(results.group_columns)}" if results.group_columns else ""
-    sentences = [f"{begin_with(what, facts.pattern)} per {results.unit}{by_group}, times in UTC."]
+    sentences = [
+        f"{begin_with(what, facts.pattern)} per {results.unit}{by_group}, times in {facts.pattern.time_zone or 'UTC'}."
+    ]
     if drawn.log:
         sentences.append("Logarithmic axis.")
     if results.bucket_seconds:

@@ -74,7 +74,7 @@ def definition(pattern: PatternFacts) -> tuple[tuple[str, tuple[str, ...]], ...]
         ("Where", pattern.where),
         ("Per", pattern.group_by),
         ("Window" if pattern.kind == "trends" else "Within", (window,) if window else ()),
-        ("Time zone", (f"{pattern.time_zone}; times on this page are UTC",) if pattern.time_zone else ()),
+        ("Time zone", (pattern.time_zone,) if pattern.time_zone else ()),
     )
     return tuple((label, values) for label, values in entries if values)
 

@@ -1,10 +1,9 @@
-"""How the page says things: groups, windows, intervals, durations, plurals. All times are UTC."""
+"""How the page says things: groups, windows, intervals, durations, plurals. A time that is not UTC has its offset."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from trendlake.cep_core.plan import ResultShape
 from trendlake.pipelines.report.facts import GroupKey, Window
@@ -44,8 +43,17 @@ def clock_range(start: datetime, end: datetime) -> str:
 
 
 def stamp(moment: datetime) -> str:
-    """`1 Jan 2013, 10:00`."""
-    return f"{moment.day} {moment:%b %Y}, {clock(moment)}"
+    """`1 Jan 2013, 10:00`; `1 Jan 2013, 10:00 -05:00`."""
+    return f"{moment.day} {moment:%b %Y}, {clock(moment)}{_offset(moment)}"
+
+
+def _offset(moment: datetime) -> str:
+    """Nothing of a moment in UTC."""
+    offset = moment.utcoffset()
+    if not offset:
+        return ""
+    minutes = abs(round(offset.total_seconds() / 60))
+    return f" {'-' if offset < timedelta(0) else '+'}{minutes // 60:02}:{minutes % 60:02}"
 
 
 def interval_label(start: datetime, end: datetime) -> str:
@@ -57,7 +65,7 @@ def interval_label(start: datetime, end: datetime) -> str:
         return f"{day(start)}, from\u00a0{clock(start)}"
     if whole_days and end > start:
         last = end - timedelta(days=1)
-        return f"{day(start)} – {day(last)}"
+        return day(start) if last.date() == start.date() else f"{day(start)} – {day(last)}"
     if start.date() == end.date() or (_midnight(end) and end - start <= timedelta(days=1)):
         return f"{start.day} {start:%b %Y}, {clock_range(start, end)}"
     return f"{stamp(start)} – {stamp(end)}"
@@ -109,14 +117,14 @@ def length(micros: int) -> str:
     return f"{'-' if micros < 0 else ''}{clock_text.rstrip('0') if '.' in clock_text else clock_text}"
 
 
-def lasted(shape: ResultShape, name: str, value: Any) -> str | None:
+def lasted(shape: ResultShape, name: str, value: float | None) -> str | None:
     """The value of a column that holds lengths of time; None for another column, and for a NULL."""
     micros = name in shape.durations
     if value is None or not (micros or name in shape.seconds):
         return None
     if abs(value) > (LONGEST if micros else LONGEST / 1e6):
         return f"{value:,} {'µs' if micros else 's'}"
-    return length(value if micros else round(value * 1e6))
+    return length(round(value if micros else value * 1e6))
 
 
 def _midnight(moment: datetime) -> bool:

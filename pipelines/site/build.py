@@ -19,6 +19,7 @@ from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.report.build import drawn
 from trendlake.pipelines.report.database import spill_folder
 from trendlake.pipelines.report.facts import PatternFacts, RunFacts
+from trendlake.pipelines.report.on_clock import in_interval_of, on_clock
 from trendlake.pipelines.report.places import Places, alone, write_whole
 from trendlake.pipelines.report.read_pattern import read_pattern
 from trendlake.pipelines.results.ledger import Publications
@@ -180,6 +181,7 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
     """All that the page of the pattern in `file` says. `together`: of this file among others."""
     lake, places = site.lake, site.places
     pattern = read_pattern(site.project.own(file))
+    zone = pattern.time_zone
     plan, mistake = plan_of(site.project, file)
     contract = _contract(site.project, pattern)
     runs, sources = together.runs(pattern.name), together.sources
@@ -205,12 +207,12 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
         automaton="" if plan is None else drawn(plan, pattern.name),
         plan_hash="" if plan is None else plan.hash,
         contract=contract,
-        runs=runs,
+        runs=replace(runs, runs=tuple(in_interval_of(run, zone) for run in runs.runs)),
         verdicts={run.run_id: verdict_of(run) for run in runs.runs},
-        overview=overview,
-        shown=shown,
-        changes=read_changes(lake, results, plan) if published else ChangesFacts((), 0),
-        fresh=_freshness(site, pattern, plan, contract, file, together),
+        overview=on_clock(overview, zone),
+        shown=on_clock(shown, zone),
+        changes=read_changes(lake, results, plan, zone) if published else ChangesFacts((), 0),
+        fresh=on_clock(_freshness(site, pattern, plan, contract, file, together), zone),
         docs=checks_pages,
         pages=frozenset(run.run_id for run in runs.runs if places.run(pattern.name, run.run_id).is_file()),
         made_at=datetime.now(UTC),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from trendlake.cep_core.events.windows import shifted
 from trendlake.pipelines.error_text import plural
@@ -116,7 +116,7 @@ def heat(facts: OverviewFacts) -> Heat | None:
     return Heat(
         rows=rows,
         columns=len(slots),
-        ticks=tuple(_tick(slots[i], facts.heat_seconds) for i in sorted({0, (len(slots) - 1) // 2, len(slots) - 1})),
+        ticks=tuple(_tick(slots[i], facts) for i in sorted({0, (len(slots) - 1) // 2, len(slots) - 1})),
         key=f"From {text(least)} (faintest) to {text(most)} (strongest); blank where there is no row.{scale}",
     )
 
@@ -161,8 +161,12 @@ def _ends(groups: Iterable[GroupFacts]) -> tuple[Amount, Amount]:
     return min(amounts, key=lambda amount: amount.order), max(amounts, key=lambda amount: amount.order)
 
 
-def _tick(slot: float, seconds: int | None) -> str:
-    start = datetime.fromtimestamp(slot, UTC) if seconds is None else Unit("", seconds).ends(int(slot))[0]
+def _tick(slot: float, facts: OverviewFacts) -> str:
+    seconds = facts.heat_seconds
+    if seconds is None:
+        start = next(point.window.start for point in facts.totals if _slot(point, None) == slot)
+    else:
+        start, _ = Unit("", seconds).ends(int(slot))
     return f"{start.day} {start:%b %Y}" if start.time() == datetime.min.time() or seconds else stamp(start)
 
 

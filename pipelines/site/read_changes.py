@@ -19,6 +19,7 @@ from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import either, refuse
 from trendlake.pipelines.report.amounts import Amount, amount_of, text
+from trendlake.pipelines.report.on_clock import local
 from trendlake.pipelines.report.words import NO_VALUE, lasted, stamp
 from trendlake.pipelines.results.history import (
     ADDED,
@@ -49,8 +50,9 @@ CELL = 60
 """Characters of a value that are shown."""
 
 
-def read_changes(lake: Lake, path: str, plan: AnyPlan | None) -> ChangesFacts:
-    """The newest publications of the results at `path`; without `plan` no rows are shown."""
+def read_changes(lake: Lake, path: str, plan: AnyPlan | None, zone: str | None = None) -> ChangesFacts:
+    """The newest publications of the results at `path`; without `plan` no rows are shown. `zone`: of the clock of times
+    in rows."""
     publications = [
         ChangeFacts(commit.version, commit.at, note.by.stage, note.by.run_id, note.source_version, commit.changed)
         for commit in recent_commits(lake, path)
@@ -66,7 +68,7 @@ def read_changes(lake: Lake, path: str, plan: AnyPlan | None) -> ChangesFacts:
     }
     samples: Mapping[int, list[RowChange]] = {}
     try:
-        samples = _samples(lake, path, plan, few) if few else {}
+        samples = _samples(lake, path, plan, zone, few) if few else {}
     except (PySparkException, Py4JJavaError) as error:
         if lost(error) is None:
             raise
@@ -84,12 +86,12 @@ Samples = dict[int, list[RowChange]]
 """By version the first rows, in the order of the key, that it changed."""
 
 
-def _samples(lake: Lake, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
-    about = lake, path, plan, versions
+def _samples(lake: Lake, path: str, plan: AnyPlan, zone: str | None, versions: Sequence[int]) -> Samples:
+    about = lake, path, plan, zone, versions
     return either(lambda: _samples_here(*about), lambda: _samples_by_spark(*about))
 
 
-def _samples_here(lake: Lake, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
+def _samples_here(lake: Lake, path: str, plan: AnyPlan, zone: str | None, versions: Sequence[int]) -> Samples:
     """Raises NotHereError, also where the changes are more than `limits.CHANGES_READ`."""
     there = _columns(plan, table_here(lake, path).schema.names)
     samples: Samples = {}
@@ -101,11 +103,11 @@ def _samples_here(lake: Lake, path: str, plan: AnyPlan, versions: Sequence[int])
         old, new = ([row for row in rows if (row[CHANGE] in OLD) == is_old] for is_old in (True, False))
         changes = differences(old, new, identity(plan), there)[:ROWS_SHOWN]
         if changes:
-            samples[version] = [_change(plan, there, item.before, item.after) for item in changes]
+            samples[version] = [_change(plan, zone, there, item.before, item.after) for item in changes]
     return samples
 
 
-def _samples_by_spark(lake: Lake, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
+def _samples_by_spark(lake: Lake, path: str, plan: AnyPlan, zone: str | None, versions: Sequence[int]) -> Samples:
     reader = lake.spark.read.format("delta").option("readChangeFeed", "true")
     feed = reader.option("startingVersion", min(versions)).option("endingVersion", max(versions)).load(path)
     there = _columns(plan, feed.columns)
@@ -120,7 +122,7 @@ def _samples_by_spark(lake: Lake, path: str, plan: AnyPlan, versions: Sequence[i
     samples: Samples = {}
     for item in picked:
         before, after = (item[side].asDict(recursive=True) if item[side] else None for side in (BEFORE, AFTER))
-        samples.setdefault(item[order[0]], []).append(_change(plan, there, before, after))
+        samples.setdefault(item[order[0]], []).append(_change(plan, zone, there, before, after))
     return samples
 
 
@@ -131,20 +133,27 @@ def _columns(plan: AnyPlan, names: Sequence[str]) -> list[str]:
 
 
 def _change(
-    plan: AnyPlan, there: Sequence[str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+    plan: AnyPlan,
+    zone: str | None,
+    there: Sequence[str],
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
 ) -> RowChange:
+    def said(row: Mapping[str, Any] | None, name: str) -> str | None:
+        return None if row is None else cell(row, name, plan, zone)
+
     names = [name for name in there if name not in (*plan.key, "window_end") and not name.endswith("_log10")]
     kind = ADDED if before is None else RETRACTED if after is None else CHANGED
     of = after or before or {}
     values = [
-        (name, None if before is None else cell(before, name, plan), None if after is None else cell(after, name, plan))
+        (name, said(before, name), said(after, name))
         for name in names
         if before is None or after is None or before[name] != after[name]
     ]
-    return RowChange(kind, tuple((name, cell(of, name, plan)) for name in plan.key), tuple(values))
+    return RowChange(kind, tuple((name, cell(of, name, plan, zone)) for name in plan.key), tuple(values))
 
 
-def cell(row: Mapping[str, Any], name: str, plan: AnyPlan) -> str:
+def cell(row: Mapping[str, Any], name: str, plan: AnyPlan, zone: str | None = None) -> str:
     """A value as a person reads it; of a count beyond 38 digits its magnitude, of a long text its beginning."""
     value, log10 = row[name], row.get(f"{name}_log10")
     if value is None:
@@ -152,7 +161,7 @@ def cell(row: Mapping[str, Any], name: str, plan: AnyPlan) -> str:
     if (time := lasted(plan.result_shape, name, value)) is not None:
         return time
     if isinstance(value, datetime):
-        return stamp(value.astimezone(UTC))
+        return stamp(local(value.astimezone(UTC), zone))
     amount = amount_of(value, log10)
     if isinstance(amount, Amount):
         return text(amount)

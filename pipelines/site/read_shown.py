@@ -15,6 +15,7 @@ from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.report.amounts import Amount, amount_of
 from trendlake.pipelines.report.facts import PatternFacts, RowResult, Window
 from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.on_clock import local
 from trendlake.pipelines.report.words import lasted
 from trendlake.pipelines.results.columns import ranking_of
 from trendlake.pipelines.results.read import Selection, read_rows
@@ -38,17 +39,16 @@ def read_shown(lake: Lake, path: str, pattern: PatternFacts, plan: AnyPlan | Non
     hidden = {*layout.hidden, *groups, "window_start", "window_end"}
     companions = {f"{name}_log10" for name in names}
     measures = tuple(name for name in names if name not in hidden | companions)
-    return ShownFacts(
-        ranking_of(plan), rows.total, rows.stale, groups, measures, _rows(rows.table, layout, groups, measures, plan)
-    )
+    shown = _rows(rows.table, layout, groups, measures, plan, pattern.time_zone)
+    return ShownFacts(ranking_of(plan), rows.total, rows.stale, groups, measures, shown)
 
 
 def _rows(
-    table: pa.Table, layout: Layout, groups: Sequence[str], measures: Sequence[str], plan: AnyPlan
+    table: pa.Table, layout: Layout, groups: Sequence[str], measures: Sequence[str], plan: AnyPlan, zone: str | None
 ) -> tuple[RowResult, ...]:
     keys = list(zip(*[_texts(table[name]) for name in groups], strict=True)) or [()] * table.num_rows
     return tuple(
-        RowResult(key, _window(row, layout, plan), tuple((name, _value(row, name, plan)) for name in measures))
+        RowResult(key, _window(row, layout, plan), tuple((name, _value(row, name, plan, zone)) for name in measures))
         for key, row in zip(keys, table.to_pylist(), strict=True)
     )
 
@@ -61,7 +61,9 @@ def _texts(values: pa.ChunkedArray) -> list[str | None]:
     return list(texts.to_pylist())
 
 
-def _value(row: dict[str, Any], name: str, plan: AnyPlan) -> Amount | str:
+def _value(row: dict[str, Any], name: str, plan: AnyPlan, zone: str | None) -> Amount | str:
+    if isinstance(row[name], datetime):
+        return str(local(row[name], zone))
     time = lasted(plan.result_shape, name, row[name])
     return time if time is not None else amount_of(row[name], row.get(f"{name}_log10"))
 
