@@ -61,6 +61,11 @@ QUESTIONS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
             "MEASURES FIRST(event_time) AS begins, COUNT(*) AS n PATTERN (S D+ U+) "
             "DEFINE D AS price < PREV(price), U AS price > PREV(price))"
         },
+        {
+            "pattern": "SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY place ORDER BY event_time "
+            "MEASURES SUM(A.price) AS total, LAST(B.price) AS last ALL ROWS PER MATCH AFTER MATCH SKIP TO NEXT ROW "
+            "PATTERN (A+ B) DEFINE A AS SUM(A.price) < 9, B AS price > AVG(A.price))"
+        },
     ),
 }
 
