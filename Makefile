@@ -17,7 +17,7 @@ IN_TWO = -n 2 --dist loadfile --max-worker-restart 0
 # What the pipeline's session sets for its workers (pipelines/spark/session.py).
 LIKE_A_WORKER = MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
 
-.PHONY: help setup demo test test-fast test-unit fuzz chaos bench bench-flink airflow wheel lint types fmt lock jars-lock clean destroy distclean
+.PHONY: help setup demo test test-fast test-unit fuzz chaos bench bench-flink bench-trino airflow wheel lint types fmt lock jars-lock clean destroy distclean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ bench: setup ## the speed of the engine, of a worker and of the whole Spark job:
 
 bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches Flink's jars, 230 MB, at the first time)
 	@$(RUN) python -m bench.flink
+
+bench-trino: setup ## Trino on the same row patterns, next to the engine (needs mvn, fetches Trino 435, 110 MB, at the first time)
+	@$(RUN) python -m bench.trino
 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
 	@$(RUN) trendlake airflow
