@@ -21,9 +21,9 @@ from trendlake.cep_core import compile_query, run_plan
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.schema import schema_of
-from trendlake.cep_core.match_recognize.run.local import hopeful_places, matches_by_passes
 from trendlake.cep_core.match_recognize.run.matches import Matches, searched
 from trendlake.cep_core.match_recognize.run.rows import Rows
+from trendlake.cep_core.match_recognize.run.run import matches_of
 from trendlake.cep_core.yaml.scalars import yaml_text
 
 TYPES = {"sym": pa.string(), "x": pa.int64(), "y": pa.float64(), "s": pa.string()}
@@ -222,7 +222,7 @@ def answer(case: Case) -> list[dict[str, Any]] | str:
     try:
         result = rows_of(run_plan(plan, table))
         ordered = Rows(plan, Columns(table))
-        fast = matches_by_passes(plan, ordered) or searched(plan, ordered, hopeful_places(plan, ordered))
+        fast = matches_of(plan, ordered)
         if not _equal(fast, searched(plan, ordered)):
             return "the passes and the search differ"
         return result

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trendlake.cep_core.compiled import entry, part
+from trendlake.cep_core import compiled
 from trendlake.cep_core.events.array_types import Bools, Int32s, Int64s
 
 ACCEPT = -1
@@ -55,7 +55,7 @@ class Found(NamedTuple):
     state: Int64s
 
 
-@part
+@compiled.part
 def _reachable(ways: Ways, true: Int64s, low: int, high: int, can: Int64s, base: int) -> None:
     """can[r - base]: the places, a bit each, that may take row r so that a match ends later."""
     words = ways.mask.shape[1]
@@ -80,7 +80,7 @@ def _reachable(ways: Ways, true: Int64s, low: int, high: int, can: Int64s, base:
                 can[at, place >> 6] |= np.int64(1) << np.int64(place & 63)
 
 
-@part
+@compiled.part
 def _earliest(ways: Ways, true: Int64s, low: int, high: int, far: Int32s) -> None:
     """far[r - low, p]: the earliest row at which a match ends whose row r place p takes; NEVER for none."""
     for row in range(high - 1, low - 1, -1):
@@ -98,14 +98,31 @@ def _earliest(ways: Ways, true: Int64s, low: int, high: int, far: Int32s) -> Non
             far[at, place] = best
 
 
-@entry
+@compiled.part
+def goes_on(skip: int, target: Bools, places: Int32s, begin: int, end: int, start: int) -> int:
+    """The row at which matching goes on after a match from `start`, whose places are places[begin:end]; -1 where no row
+    of it is one to skip to."""
+    if begin == end or skip == TO_NEXT:
+        return start + 1
+    if skip == PAST_LAST:
+        return start + end - begin
+    onward = -1
+    for at in range(begin, end):
+        if target[places[at]]:
+            onward = start + at - begin
+            if skip == TO_FIRST:
+                break
+    return onward
+
+
+@compiled.entry
 def reachable(ways: Ways, rows: Ordered, can: Int64s) -> None:
     """Fills can[r] for the rows of all partitions, as `_reachable`."""
     for place in range(len(rows.bounds) - 1):
         _reachable(ways, rows.true, rows.bounds[place], rows.bounds[place + 1], can, 0)
 
 
-@entry
+@compiled.entry
 def matches_of(ways: Ways, rows: Ordered, skip: int, bound: int, can: Int64s, far: Int32s, out: Found) -> int:
     """Finds matches from where `out.state` says, as long as there is room; DONE, MORE_ROOM, or the error of the match
     that is the last one then. `bound`: microseconds, 0 for none; `can` and `far`: memory of the first pass, for the
@@ -170,19 +187,9 @@ def matches_of(ways: Ways, rows: Ordered, skip: int, bound: int, can: Int64s, fa
             out.offset[number + 1] = count
             state[2] += 1
             state[3] += 1
-            onward = start + 1
-            if count > state[4]:
-                if skip == PAST_LAST:
-                    onward = row
-                elif skip != TO_NEXT:
-                    onward = -1
-                    for at in range(state[4], count):
-                        if ways.target[out.places[at]]:
-                            onward = start + at - state[4]
-                            if skip == TO_FIRST:
-                                break
-                    if onward <= start:
-                        return NO_TARGET if onward < 0 else FIRST_ROW
+            onward = goes_on(skip, ways.target, out.places, state[4], count, start)
+            if onward <= start:
+                return NO_TARGET if onward < 0 else FIRST_ROW
             state[4] = count
             state[1] = onward
         state[0] += 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from trendlake.cep_core.compiled import entry
+from trendlake.cep_core import compiled
 from trendlake.cep_core.events.array_types import Bools, Int64s
 
 
-@entry
+@compiled.entry
 def first_best(codes: Int64s, known: Bools, offset: Int64s) -> Int64s:
     """Of each row of matches (those of match m from offset[m] on) the first row of the match up to it that has the
     greatest code of those that are known; -1 for none."""

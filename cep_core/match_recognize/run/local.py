@@ -48,12 +48,12 @@ def _large(plan: RowPatternPlan) -> bool:
     return plan.program.length > MOST_PLACES or len(set(plan.program.variables)) > MOST_VARIABLES
 
 
-def hopeful_places(plan: RowPatternPlan, rows: Rows) -> list[int] | None:
-    """Of each row the places, a bit each, that may take it so that a match can end later, if all conditions hold that
-    are not local. None where that is not known, or not worth it."""
-    if plan.program.length > 64 or _large(plan) or not rows.length:
+def hopeful(plan: RowPatternPlan, rows: Rows) -> Int64s | None:
+    """Of each row the places, as bits in words (rows, words), that may take it so that a match can end later, if all
+    conditions hold that are not local. None where that is not known."""
+    if _large(plan):
         return None
-    ways = _ways(plan)
+    ways = ways_of(plan)
     try:
         true = _true(plan, rows)
     except BadEventsError:
@@ -62,30 +62,28 @@ def hopeful_places(plan: RowPatternPlan, rows: Rows) -> list[int] | None:
         return None
     from trendlake.cep_core.match_recognize.kernels import local as kernel
 
-    can = np.zeros((rows.length, 1), np.int64)
+    can = np.zeros((rows.length, ways.mask.shape[1]), np.int64)
     kernel.reachable(ways, kernel.Ordered(*map(read_only, (true, rows.bounds, rows.times))), can)
-    places: list[int] = can[:, 0].tolist()
-    return places
+    return can
 
 
 def _true(plan: RowPatternPlan, rows: Rows) -> Int64s:
     """Of each row the variables, a bit each in the order of `conditions_of`, whose condition is true, or not local."""
     true = np.zeros(rows.length, np.int64)
-    shifted: dict[s.Attribute, pa.Array] = {}
-
-    def leaf(read: s.Attribute) -> pa.Array:
-        if read not in shifted:
-            assert isinstance(read, Navigation)
-            shifted[read] = _shifted(rows, read)
-        return shifted[read]
-
     for bit, condition in enumerate(conditions_of(plan)):
         if condition.value is None or condition.cls != "local":
             true |= np.int64(1 << bit)
         else:
-            holds = true_rows(evaluate(condition.value, leaf, rows.length))
+            holds = true_rows(evaluate(condition.value, lambda read: near(rows, read), rows.length))
             true |= holds.astype(np.int64) << np.int64(bit)
     return true
+
+
+def near(rows: Rows, read: s.Attribute) -> pa.Array:
+    """A leaf that reads the row or one at a fixed distance, for each row."""
+    if isinstance(read, Navigation):
+        return rows.once(("near", read), lambda: _shifted(rows, read))
+    return rows.column(read.name)
 
 
 def _shifted(rows: Rows, read: Navigation) -> pa.Array:
@@ -115,7 +113,7 @@ def _shifted(rows: Rows, read: Navigation) -> pa.Array:
 def _searched(plan: RowPatternPlan, rows: Rows, true: Int64s, largest: int) -> Matches | None:
     from trendlake.cep_core.match_recognize.kernels import local as kernel  # brings numba
 
-    ways = _ways(plan)
+    ways = ways_of(plan)
     if ways is None:
         return None
     bound = plan.bound or 0
@@ -139,7 +137,7 @@ def _searched(plan: RowPatternPlan, rows: Rows, true: Int64s, largest: int) -> M
     return Matches(start[:count], number[:count], offset[: count + 1], places[: int(offset[count])])
 
 
-def _ways(plan: RowPatternPlan) -> Any:
+def ways_of(plan: RowPatternPlan) -> Any:
     """The program as arrays (`Ways` of the kernel); None where it has too many ways."""
     from trendlake.cep_core.match_recognize.kernels import local as kernel
 

@@ -40,10 +40,10 @@ class Matches:
         return np.arange(len(self.places)) - self.offset[self.owner] + self.start[self.owner]
 
 
-def searched(plan: RowPatternPlan, rows: Rows, hopeful: list[int] | None = None) -> Matches:
-    """The matches, by the search in Python. `hopeful`: of each row the places, a bit each, that some match may have
+def searched(plan: RowPatternPlan, rows: Rows, can: Int64s | None = None) -> Matches:
+    """The matches, by the search in Python. `can`: of each row the places, as bits in words, that some match may have
     there; no others are tried. Raises SkipFailedError, SearchTooLongError."""
-    search = Search(plan, rows, hopeful)
+    search = Search(plan, rows, None if can is None else _bits(can))
     starts: list[int] = []
     numbers: list[int] = []
     ends = [0]
@@ -64,6 +64,15 @@ def searched(plan: RowPatternPlan, rows: Rows, hopeful: list[int] | None = None)
     return Matches(
         np.array(starts, np.int64), np.array(numbers, np.int64), np.array(ends, np.int64), np.array(places, np.int32)
     )
+
+
+def _bits(can: Int64s) -> list[int]:
+    """Rows of words as one number each."""
+    if can.shape[1] == 1:
+        return list(can[:, 0].tolist())
+    size = 8 * can.shape[1]
+    data = can.tobytes()
+    return [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
 
 
 def _onward(plan: RowPatternPlan, rows: Rows, row: int, result: list[int]) -> int:

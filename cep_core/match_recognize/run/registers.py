@@ -1,6 +1,6 @@
-"""Registers: the memory of conditions, of the rows that are mapped already.
+"""Registers of conditions (`compile.registers`) as values that the search in Python takes from row to row.
 
-Nothing changes a value of a register. Two ways to one row with equal registers have the same future.
+Nothing changes a value of a register.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ExactSum = tuple[int, int, int, int]
 """How many values, their sum (of doubles times ONE), and how often +inf and -inf were among them."""
 
 
-class Register(Protocol):
+class Stepped(Protocol):
     """`step`: its value with one row more, mapped to a variable."""
 
     start: Any
@@ -27,28 +27,21 @@ class Register(Protocol):
     def step(self, value: Any, row: int, variable: str, number: int) -> Any: ...
 
 
-class SomeRows:
-    """The first (or last) `count` rows mapped to one of `variables`."""
+class SomeOf:
+    """The first (or last) `count` rows that are mapped to one of `variables`, None for any; or their variables
+    (`labels`)."""
 
-    def __init__(self, variables: frozenset[str], first: bool, count: int) -> None:
-        self.variables, self.first, self.count = variables, first, count
-        self.start: tuple[int, ...] = ()
+    def __init__(self, variables: frozenset[str] | None, first: bool, count: int, labels: bool) -> None:
+        self.variables, self.first, self.count, self.labels = variables, first, count, labels
+        self.start: tuple[Any, ...] = ()
 
-    def step(self, value: tuple[int, ...], row: int, variable: str, number: int) -> tuple[int, ...]:
-        if variable not in self.variables or (self.first and len(value) == self.count):
+    def step(self, value: tuple[Any, ...], row: int, variable: str, number: int) -> tuple[Any, ...]:
+        if self.variables is not None and variable not in self.variables:
             return value
-        return (*value, row) if self.first else (*value, row)[-self.count :]
-
-
-class RecentLabels:
-    """The variables of the last `count` rows."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.start: tuple[str, ...] = ()
-
-    def step(self, value: tuple[str, ...], row: int, variable: str, number: int) -> tuple[str, ...]:
-        return (*value, variable)[-self.count :]
+        one = variable if self.labels else row
+        if self.first:
+            return value if len(value) == self.count else (*value, one)
+        return (*value, one)[-self.count :]
 
 
 class Chains:
@@ -74,7 +67,7 @@ class Chains:
         return values[::-1]
 
 
-class AllLabels(Chains):
+class LabelChains(Chains):
     """The variables of all rows."""
 
     def step(self, value: int, row: int, variable: str, number: int) -> int:

@@ -66,9 +66,10 @@ class Rows:
             assert column.value is not None
             return evaluate(column.value, lambda read: self.events.column(read.name), self.length)
 
-        return self._once(("computed", name), compute)
+        return self.once(("computed", name), compute)
 
-    def _once(self, key: Any, compute: Callable[[], Any]) -> Any:
+    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """The result of `compute` at the first call with this `key`."""
         if key not in self._known:
             self._known[key] = compute()
         return self._known[key]
@@ -135,7 +136,7 @@ class Rows:
 
     def column(self, name: str) -> pa.Array:
         """The normalised array of a column of the input, by row."""
-        return self._once(("column", name), lambda: self._by_row(self._event_column(name)))
+        return self.once(("column", name), lambda: self._by_row(self._event_column(name)))
 
     def _by_row(self, array: pa.Array) -> pa.Array:
         return array if self._in_order else array.take(arrow(self.order))
@@ -147,12 +148,12 @@ class Rows:
 
     def value(self, node: s.Expr) -> pa.Array:
         """An expression of one row's columns, for each row. Raises BadEventsError."""
-        return self._once(("value", node), lambda: evaluate(node, lambda read: self.column(read.name), self.length))
+        return self.once(("value", node), lambda: evaluate(node, lambda read: self.column(read.name), self.length))
 
     def values(self, node: s.Expr) -> Reader:
         """An expression of one row as a function of the label of the row, the row, and the number of the match. A row
         at which it cannot be computed is an error when it is asked for."""
-        reader: Reader = self._once(("values", node), lambda: self._values(node))
+        reader: Reader = self.once(("values", node), lambda: self._values(node))
         return reader
 
     def _values(self, node: s.Expr) -> Reader:
@@ -170,7 +171,7 @@ class Rows:
                 return lambda label, row, number: label
             if isinstance(read, Number):
                 return lambda label, row, number: number
-            cells: list[Any] = self._once(("cells", read.name), lambda: reals(self.column(read.name)).to_pylist())
+            cells: list[Any] = self.once(("cells", read.name), lambda: reals(self.column(read.name)).to_pylist())
             return lambda label, row, number: cells[row]
 
         return compiled(node, leaf)

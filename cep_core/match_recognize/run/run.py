@@ -6,8 +6,9 @@ import pyarrow as pa
 
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan
-from trendlake.cep_core.match_recognize.run.local import hopeful_places, matches_by_passes
-from trendlake.cep_core.match_recognize.run.matches import searched
+from trendlake.cep_core.match_recognize.run.forward import matches_by_search
+from trendlake.cep_core.match_recognize.run.local import hopeful, matches_by_passes
+from trendlake.cep_core.match_recognize.run.matches import Matches, searched
 from trendlake.cep_core.match_recognize.run.results import result_of
 from trendlake.cep_core.match_recognize.run.rows import Rows
 
@@ -17,7 +18,15 @@ def run_match_recognize(plan: RowPatternPlan, columns: Columns, windows: range |
     given: their rows are those of all events. Raises BadEventsError, LimitError, SkipFailedError,
     SearchTooLongError."""
     rows = Rows(plan, columns)
-    matches = matches_by_passes(plan, rows)
-    if matches is None:
-        matches = searched(plan, rows, hopeful_places(plan, rows))
+    matches = matches_of(plan, rows)
     return result_of(plan, rows, matches, windows)
+
+
+def matches_of(plan: RowPatternPlan, rows: Rows) -> Matches:
+    """The matches, by the fastest way there is. Raises SkipFailedError, SearchTooLongError, BadEventsError."""
+    matches = matches_by_passes(plan, rows)
+    if matches is not None:
+        return matches
+    can = hopeful(plan, rows)
+    matches = matches_by_search(plan, rows, can)
+    return searched(plan, rows, can) if matches is None else matches

@@ -3,7 +3,7 @@ twice from one row, place and registers. It is the reference of the kernels, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,22 @@ from trendlake.cep_core.errors import SearchTooLongError
 from trendlake.cep_core.expressions.scalar import Reader, compiled
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.match_recognize.compile.classes import Condition, class_of_plan, conditions_of
-from trendlake.cep_core.match_recognize.compile.leaves import Label, Navigation, Number, Total, every, whole
+from trendlake.cep_core.match_recognize.compile.leaves import Navigation, Number, Total, whole
 from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan
 from trendlake.cep_core.match_recognize.compile.program import ACCEPT
-from trendlake.cep_core.match_recognize.run.registers import AllLabels, RecentLabels, Register, SomeRows, Totals
+from trendlake.cep_core.match_recognize.compile.registers import (
+    AllLabels,
+    LabelAt,
+    Register,
+    Registers,
+    SomeLabels,
+    SomeRows,
+    by_of,
+    label_at,
+    rows_register,
+)
+from trendlake.cep_core.match_recognize.run.registers import LabelChains, SomeOf, Stepped, Totals
 from trendlake.cep_core.match_recognize.run.rows import Rows
-
-FEW_PLACES = 300
-"""Of so many places it is looked at which registers conditions behind them read."""
 
 
 @dataclass
@@ -36,61 +44,59 @@ class Moment:
 class Search:
     """The search over the partitions of one run."""
 
-    def __init__(self, plan: RowPatternPlan, rows: Rows, hopeful: list[int] | None = None) -> None:
+    def __init__(self, plan: RowPatternPlan, rows: Rows, hopeful: Sequence[int] | None = None) -> None:
         self.plan, self.rows, self.hopeful = plan, rows, hopeful
         self.program = plan.program
         self.conditions = {one.variable: one for one in conditions_of(plan)}
         self.every = frozenset(self.program.variables)
-        self.registers: list[Register] = []
-        self._places: dict[Any, int] = {}
-        self._read: dict[str, frozenset[int]] = {}
+        self.memory = Registers(self.program, tuple(self.conditions.values()))
+        self.registers = [self._stepped(one) for one in self.memory.listed]
         self.asked = {name: self._compiled(one) for name, one in self.conditions.items()}
-        self.live = self._live()
         self.local = class_of_plan(plan) == "local"
         self._partition = (-1, -1)
         self._can: list[int] = []
 
     # --- conditions
 
-    def _register(self, key: Any, register: Register) -> int:
-        if key not in self._places:
-            self._places[key] = len(self.registers)
-            self.registers.append(register)
-        return self._places[key]
+    def _stepped(self, register: Register) -> Stepped:
+        match register:
+            case SomeRows(variables=variables, first=first, count=count):
+                return SomeOf(frozenset(variables), first, count, labels=False)
+            case SomeLabels(variables=variables, first=first, count=count):
+                return SomeOf(frozenset(variables) or None, first, count, labels=True)
+            case Total(variables=variables, arguments=arguments):
+                values = [self.rows.values(one) for one in arguments]
+                return Totals(register, frozenset(variables) or self.every, values)
+        return LabelChains()
 
     def _compiled(self, condition: Condition) -> Reader | None:
         if condition.value is None:
-            self._read[condition.variable] = frozenset()
             return None
-        used: set[int] = set()
 
         def leaf(read: s.Attribute) -> Reader:
             match read:
                 case Number():
                     return lambda moment, row, at: moment.number
                 case Navigation():
-                    return self._navigation(read, used)
+                    return self._navigation(read)
                 case Total():
-                    return self._total(read, used)
+                    return self._total(read)
             raise AssertionError(read)  # pragma: no cover - CLASSIFIER() of the current row is a literal
 
-        function = compiled(condition.value, leaf)
-        self._read[condition.variable] = frozenset(used)
-        return function
+        return compiled(condition.value, leaf)
 
-    def _total(self, read: Total, used: set[int]) -> Reader:
-        variables = frozenset(read.variables) or self.every
-        totals = Totals(read, variables, [self.rows.values(one) for one in read.arguments])
-        place = self._register(read, totals)
-        totals = self.registers[place]  # type: ignore[assignment]
-        used.add(place)
-        return lambda moment, row, at: totals.result(moment.values[place])
+    def _total(self, read: Total) -> Reader:
+        place = self.memory.places[read]
+        totals = self.registers[place]
+        assert isinstance(totals, Totals)
+        result = totals.result
+        return lambda moment, row, at: result(moment.values[place])
 
-    def _navigation(self, read: Navigation, used: set[int]) -> Reader:
-        base = self._base(read, used)
-        by = read.sign * whole(read.shift) if read.sign else 0
+    def _navigation(self, read: Navigation) -> Reader:
+        base, by = self._base(read), by_of(read)
         argument = self.rows.values(read.argument)
-        label = self._label(read, by, used) if any(isinstance(one, Label) for one in every(read.argument)) else None
+        at = label_at(read)
+        label = None if at is None else self._label(at)
 
         def run(moment: Moment, row: int, at: Any) -> Any:
             result = base(moment, row)
@@ -103,64 +109,45 @@ class Search:
 
         return run
 
-    def _base(self, read: Navigation, used: set[int]) -> Any:
+    def _base(self, read: Navigation) -> Any:
         """A function of a moment and its row: the row that the navigation starts from, or None."""
-        offset = whole(read.offset)
-        if not read.variables:
+        offset, register = whole(read.offset), rows_register(read)
+        if register is None:
             if read.first:
                 return lambda moment, row: moment.start + offset if moment.start + offset <= row else None
             return lambda moment, row: row - offset if row - offset >= moment.start else None
-        count = offset + 1
-        key = ("rows", read.variables, read.first, count)
-        place = self._register(key, SomeRows(frozenset(read.variables), read.first, count))
-        used.add(place)
+        place = self.memory.places[register]
 
         def some(moment: Moment, row: int) -> int | None:
             result: tuple[int, ...] = moment.values[place]
-            return None if len(result) < count else result[offset if read.first else -count]
+            return None if len(result) <= offset else result[offset if read.first else -offset - 1]
 
         return some
 
-    def _label(self, read: Navigation, by: int, used: set[int]) -> Any:
+    def _label(self, at: LabelAt) -> Any:
         """A function of a moment, its row and another: the variable that the other one is mapped to, None for none."""
-        if not read.variables and not read.first and by <= 0:
-            back = whole(read.offset) - by
-            place = self._register(("recent", back), RecentLabels(back + 1))
-            used.add(place)
+        register, among = at.register, at.place
+        if register is None:
+            return lambda moment, row, other: None
+        place = self.memory.places[register]
+        if isinstance(register, AllLabels):
+            chains = self.registers[place]
+            assert isinstance(chains, LabelChains)
 
-            def recent(moment: Moment, row: int, other: int) -> str | None:
-                result: tuple[str, ...] = moment.values[place]
-                return None if len(result) <= back else result[-back - 1]
+            def any_row(moment: Moment, row: int, other: int) -> str | None:
+                if not moment.start <= other <= row:
+                    return None
+                variable: str = chains.listed(moment.values[place])[other - moment.start]
+                return variable
 
-            return recent
-        labels = AllLabels()
-        place = self._register(("labels",), labels)
-        chains: AllLabels = self.registers[place]  # type: ignore[assignment]
-        used.add(place)
+            return any_row
+        least = among + 1 if among >= 0 else -among
 
-        def any_row(moment: Moment, row: int, other: int) -> str | None:
-            if not moment.start <= other <= row:
-                return None
-            variable: str = chains.listed(moment.values[place])[other - moment.start]
-            return variable
+        def some(moment: Moment, row: int, other: int) -> str | None:
+            result: tuple[str, ...] = moment.values[place]
+            return None if len(result) < least else result[among]
 
-        return any_row
-
-    def _live(self) -> list[tuple[int, ...]]:
-        """Of each place the registers that a condition of a place behind it reads."""
-        if not self.registers or self.program.length > FEW_PLACES:
-            return [tuple(range(len(self.registers)))] * self.program.length
-        ways = [set(self.program.behind(place, last=False)) - {ACCEPT} for place in range(self.program.length)]
-        result = [set[int]() for _ in ways]
-        changed = True
-        while changed:
-            changed = False
-            for place in range(self.program.length - 1, -1, -1):
-                before = len(result[place])
-                for way in ways[place]:
-                    result[place] |= result[way] | self._read[self.program.variables[way]]
-                changed |= len(result[place]) > before
-        return [tuple(sorted(one)) for one in result]
+        return some
 
     # --- the search
 
@@ -170,7 +157,7 @@ class Search:
             return self._find_local(start, low, high)
         failed: set[Any] = set()
         times, bound, most = self.rows.times, self.plan.bound, self.plan.limit_per_start
-        variables, live, program, hopeful = self.program.variables, self.live, self.program, self.hopeful
+        variables, live, program, hopeful = self.program.variables, self.memory.live, self.program, self.hopeful
         path: list[int] = []
         steps = 0
         ways = iter(program.begin(first=start == low))
@@ -188,7 +175,7 @@ class Search:
                     continue
                 steps += 1
                 if steps > most:
-                    raise self._too_long(start)
+                    raise search_too_long(self.plan, self.rows, start)
                 variable = variables[way]
                 now = values and tuple(
                     register.step(value, row, variable, number)
@@ -258,10 +245,12 @@ class Search:
     def _low(self, row: int) -> int:
         return int(self.rows.bounds[self.rows.partition_of[row]])
 
-    def _too_long(self, start: int) -> SearchTooLongError:
-        names = [name for name, one in self.conditions.items() if one.cls != "local"]
-        return SearchTooLongError(
-            f"{self.rows.described(start)}row {self.rows.id_of(start)}: the search takes more than "
-            f"{self.plan.limit_per_start:,} steps (limit_per_start), for the sake of DEFINE {', '.join(names)}",
-            hint="let conditions read the row and its neighbours only, bound it by within, or raise the limit",
-        )
+
+def search_too_long(plan: RowPatternPlan, rows: Rows, start: int) -> SearchTooLongError:
+    """The error of a search from a row that takes too many steps."""
+    names = [one.variable for one in conditions_of(plan) if one.cls != "local"]
+    return SearchTooLongError(
+        f"{rows.described(start)}row {rows.id_of(start)}: the search takes more than "
+        f"{plan.limit_per_start:,} steps (limit_per_start), for the sake of DEFINE {', '.join(names)}",
+        hint="let conditions read the row and its neighbours only, bound it by within, or raise the limit",
+    )

@@ -1,0 +1,136 @@
+"""The search forward, compiled, for conditions that read more than their row and rows near it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
+from trendlake.cep_core.events.arrays import read_only
+from trendlake.cep_core.expressions.columnar import evaluate
+from trendlake.cep_core.expressions.operands import Words
+from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.match_recognize.compile.classes import conditions_of
+from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan
+from trendlake.cep_core.match_recognize.run.local import MODES, near, ways_of
+from trendlake.cep_core.match_recognize.run.matches import Matches, skip_failed
+from trendlake.cep_core.match_recognize.run.rows import Rows
+from trendlake.cep_core.match_recognize.run.search import search_too_long
+
+_FAR = 900
+"""Doubles of exponents beyond it are summed up in Python: sums could be no normal doubles."""
+
+
+def matches_by_search(plan: RowPatternPlan, rows: Rows, can: Int64s | None) -> Matches | None:
+    """The matches. `can`: of `hopeful`. None where the search in Python finds them: for very large patterns, conditions
+    without a compiled form, and numbers that do not fit. Raises SkipFailedError, SearchTooLongError."""
+    if can is None:
+        return None
+    from trendlake.cep_core.match_recognize.kernels import search as kernel  # brings numba
+    from trendlake.cep_core.match_recognize.run.encode import Assembly, NotCompiledError
+
+    try:
+        assembly = Assembly(plan.program, conditions_of(plan))
+        asked = _asked(rows, assembly)
+    except (NotCompiledError, BadEventsError):
+        return None
+    if asked is None:
+        return None
+    return _searched(plan, rows, can, asked, kernel)
+
+
+def _asked(rows: Rows, assembly: Any) -> Any:
+    """Conditions and registers over the rows (`Asked` of the kernel); None where a sum of doubles needs more than two
+    words. Raises BadEventsError."""
+    from trendlake.cep_core.match_recognize.kernels import search as kernel
+
+    def value(node: s.Expr) -> pa.Array:
+        return evaluate(node, lambda read: near(rows, read), rows.length)
+
+    words = Words(assembly, value, rows.length, assembly.variables)
+    columns = [_parts(words.leaves[:, at].view(np.float64), ~words.leaf_null[:, at]) for at in assembly.sums]
+    if any(one is None for one in columns):
+        return None
+    units = np.array([unit for _, unit in columns] + [0], np.int64)  # type: ignore[misc]
+    loads = assembly.loads.copy()
+    loads[:, kernel.UNIT] = units[loads[:, kernel.UNIT]]
+    sums = np.concatenate([parts for parts, _ in columns], axis=1) if columns else np.zeros((1, 0), np.int64)  # type: ignore[misc]
+    values, reals, null, cases = words.machine
+    code = np.array(assembly.code, np.int64).reshape(len(assembly.code), 4)
+    names = np.array([words.codes[name] for name in assembly.variables], np.int64)
+    tables = (assembly.conditions, loads, assembly.updates, assembly.start, assembly.live, assembly.live.any(axis=1))
+    given: list[Any] = [read_only(one) for one in (*tables, code)]
+    given += [values, reals, null, *map(read_only, (cases, words.leaves, words.leaf_null, sums, names))]
+    return kernel.Asked(*given)
+
+
+def _parts(values: Float64s, known: Bools) -> tuple[Int64s, int] | None:
+    """Doubles as whole numbers in two words (n, 2) times 2^unit, and the unit; None where a sum might not fit."""
+    given = np.where(known, values, 0.0)
+    some = given != 0.0
+    if not some.any():
+        return np.zeros((len(values), 2), np.int64), 0
+    if np.isinf(given).any():
+        return None
+    fraction, exponent = np.frexp(given)
+    whole = (fraction * 2.0**53).astype(np.int64)
+    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    highest, unit = int(exponent[some].max()), int((exponent - 53 + lowest)[some].min())
+    if highest - unit + len(values).bit_length() > 125 or highest > _FAR or unit < -_FAR:
+        return None
+    by = np.where(some, exponent - 53 - unit, 0)
+    whole = whole >> np.clip(-by, 0, 63)
+    by = np.maximum(by, 0)
+    result = np.empty((len(values), 2), np.int64)
+    small, within = by < 64, np.clip(by, 0, 63)
+    unsigned = whole.view(np.uint64)
+    result[:, 0] = np.where(small, (unsigned << within.astype(np.uint64)).view(np.int64), 0)
+    carried = np.where(within == 0, whole >> 63, whole >> np.clip(64 - within, 0, 63))
+    result[:, 1] = np.where(small, carried, whole << np.clip(by - 64, 0, 63))
+    return result, unit
+
+
+def _searched(plan: RowPatternPlan, rows: Rows, can: Int64s, asked: Any, kernel: Any) -> Matches | None:
+    ways = ways_of(plan)
+    listed = (ways.ways, ways.first, ways.other, np.array([kernel.ACCEPT], np.int32), np.zeros(0, np.int32))
+    offset = np.concatenate([ways.offset[:-1], np.cumsum([*map(len, listed)])]).astype(np.int64)
+    arrays: tuple[AnyArray, ...] = (ways.variable, offset, np.concatenate(listed), ways.last, ways.target)
+    program = kernel.Program(*map(read_only, arrays))
+    ordered = kernel.Ordered(*map(read_only, (can, rows.bounds, rows.times)))
+    rules = kernel.Rules(MODES[plan.onward.mode], plan.bound or 0, min(plan.limit_per_start, 2**62))
+    width, largest = len(asked.start), int(np.diff(rows.bounds).max(initial=0))
+    path = _path(kernel, min(64, largest + 2), 64, width, can.shape[1])
+    start, number = np.empty(rows.length, np.int64), np.empty(rows.length, np.int64)
+    offset = np.zeros(rows.length + 1, np.int64)
+    places, state = np.empty(max(rows.length, 1), np.int32), np.zeros(6, np.int64)
+    while True:
+        out = kernel.Found(start, number, offset, places, state)
+        status = kernel.matches_of(program, ordered, asked, rules, path, out)
+        if status == kernel.MORE_ROOM:
+            places = np.concatenate([places, np.empty_like(places)])
+        elif status == kernel.MORE_DEPTH:
+            path = _path(kernel, min(4 * len(path.place), largest + 2), len(path.keys), width, can.shape[1])
+        elif status == kernel.MORE_KEYS:
+            path = _path(kernel, len(path.place), 4 * len(path.keys), width, can.shape[1])
+        else:
+            break
+    if status == kernel.OVERFLOWED:
+        return None
+    count = int(state[3])
+    if status == kernel.TOO_LONG:
+        raise search_too_long(plan, rows, int(state[1]))
+    if status != kernel.DONE:
+        raise skip_failed(plan, rows, int(start[count - 1]), missing=status == kernel.NO_TARGET)
+    return Matches(start[:count], number[:count], offset[: count + 1], places[: int(offset[count])])
+
+
+def _path(kernel: Any, depth: int, keys: int, width: int, words: int) -> Any:
+    """Memory of a search (`Path` of the kernel): for so many rows and keys."""
+    one = (np.zeros(depth, np.int64) for _ in range(3))
+    registers, failed = np.zeros((depth, width), np.int64), np.zeros((depth, words), np.int64)
+    remembered = np.zeros((keys, kernel.KEY_FIELDS + width), np.int64)
+    heads = np.zeros((2 * keys, 2), np.int64)
+    return kernel.Path(*one, registers, failed, remembered, heads, np.zeros(2, np.int64))
