@@ -1,4 +1,4 @@
-"""Exact sums in two words, 128 bits, rounded once."""
+"""Exact sums in two words, 128 bits, rounded once. Doubles are whole numbers of a unit, a power of two."""
 
 from __future__ import annotations
 
@@ -7,11 +7,71 @@ import math
 import numpy as np
 
 from trendlake.cep_core import compiled
+from trendlake.cep_core.events.array_types import Bools, Float64s, Int64s
 
 _EXACT = 1 << 53
 """A double holds every whole number up to it."""
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
+
+
+@compiled.entry
+def extent(values: Float64s, known: Bools) -> tuple[int, int]:
+    """The least bit and the greatest that any of the doubles that are known has: powers of two. (1, 0) for none but
+    zeros, and (0, 1024) where there is an infinity."""
+    least, greatest = 1 << 20, -(1 << 20)
+    for at in range(len(values)):
+        value = values[at]
+        if not known[at] or value == 0.0:
+            continue
+        whole, power = _taken_apart(value)
+        greatest = max(greatest, power + 53)
+        if power < least:
+            while not whole & 1:
+                whole >>= 1
+                power += 1
+            least = min(least, power)
+    if greatest > 1024:
+        return 0, 1024
+    return (1, 0) if least > greatest else (least, greatest)
+
+
+@compiled.entry
+def in_words(values: Float64s, known: Bools, unit: int) -> Int64s:
+    """(n, 2): each double in two words, in the unit 2^unit; 0 where it is not known."""
+    result = np.zeros((len(values), 2), np.int64)
+    for at in range(len(values)):
+        if known[at]:
+            result[at, 0], result[at, 1] = words_of(values[at], unit)
+    return result
+
+
+@compiled.part
+def words_of(value: float, unit: int) -> tuple[int, int]:
+    """A double in two words, in the unit 2^unit."""
+    if value == 0.0:
+        return 0, 0
+    whole, power = _taken_apart(value)
+    by = power - unit
+    if by < 0:
+        whole >>= -by
+        return whole, whole >> 63
+    if by >= 64:
+        return 0, whole << (by - 64)
+    return whole << by, whole >> (64 - by) if by else whole >> 63
+
+
+@compiled.part
+def _taken_apart(value: float) -> tuple[int, int]:
+    """A double as a whole number of 53 bits times a power of two; infinity as one of a power beyond all others."""
+    bits = int(np.float64(value).view(np.int64))
+    power = (bits >> 52) & 2047
+    whole = bits & ((1 << 52) - 1)
+    if power:
+        whole |= 1 << 52
+    else:
+        power = 1
+    return -whole if bits < 0 else whole, power - 1075
 
 
 @compiled.part

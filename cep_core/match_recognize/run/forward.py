@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from trendlake.cep_core.errors import BadEventsError
-from trendlake.cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
+from trendlake.cep_core.events.array_types import AnyArray, Int64s
 from trendlake.cep_core.events.arrays import read_only
 from trendlake.cep_core.expressions.columnar import evaluate
 from trendlake.cep_core.expressions.operands import Words
@@ -19,9 +19,7 @@ from trendlake.cep_core.match_recognize.run.local import MODES, near, ways_of
 from trendlake.cep_core.match_recognize.run.matches import Matches, skip_failed
 from trendlake.cep_core.match_recognize.run.rows import Rows
 from trendlake.cep_core.match_recognize.run.search import search_too_long
-
-_FAR = 900
-"""Doubles of exponents beyond it are summed up in Python: sums could be no normal doubles."""
+from trendlake.cep_core.match_recognize.run.sums import unit_of
 
 
 def matches_by_search(plan: RowPatternPlan, rows: Rows, can: Int64s | None) -> Matches | None:
@@ -46,51 +44,34 @@ def _asked(rows: Rows, assembly: Any) -> Any:
     """Conditions and registers over the rows (`Asked` of the kernel); None where a sum of doubles needs more than two
     words. Raises BadEventsError."""
     from trendlake.cep_core.match_recognize.kernels import search as kernel
+    from trendlake.cep_core.match_recognize.kernels.exact import in_words
 
     def value(node: s.Expr) -> pa.Array:
         return evaluate(node, lambda read: near(rows, read), rows.length)
 
     words = Words(assembly, value, rows.length, assembly.variables)
-    columns = [_parts(words.leaves[:, at].view(np.float64), ~words.leaf_null[:, at]) for at in assembly.sums]
-    if any(one is None for one in columns):
-        return None
-    units = np.array([unit for _, unit in columns] + [0], np.int64)  # type: ignore[misc]
+    units, sums = [], [np.zeros((rows.length, 0), np.int64)]
+    for at in assembly.sums:
+        column, known = words.leaves[:, at].view(np.float64), ~words.leaf_null[:, at]
+        unit = unit_of(column, known)
+        if unit is None:
+            return None
+        units.append(unit)
+        sums.append(in_words(read_only(column), read_only(known), unit))
     loads = assembly.loads.copy()
-    loads[:, kernel.UNIT] = units[loads[:, kernel.UNIT]]
-    sums = np.concatenate([parts for parts, _ in columns], axis=1) if columns else np.zeros((1, 0), np.int64)  # type: ignore[misc]
+    loads[:, kernel.UNIT] = np.array([*units, 0], np.int64)[loads[:, kernel.UNIT]]
     values, reals, null, cases = words.machine
     code = np.array(assembly.code, np.int64).reshape(len(assembly.code), 4)
     names = np.array([words.codes[name] for name in assembly.variables], np.int64)
     tables = (assembly.conditions, loads, assembly.updates, assembly.start, assembly.live, assembly.live.any(axis=1))
     given: list[Any] = [read_only(one) for one in (*tables, code)]
-    given += [values, reals, null, *map(read_only, (cases, words.leaves, words.leaf_null, sums, names))]
+    given += [
+        values,
+        reals,
+        null,
+        *map(read_only, (cases, words.leaves, words.leaf_null, np.concatenate(sums, axis=1), names)),
+    ]
     return kernel.Asked(*given)
-
-
-def _parts(values: Float64s, known: Bools) -> tuple[Int64s, int] | None:
-    """Doubles as whole numbers in two words (n, 2) times 2^unit, and the unit; None where a sum might not fit."""
-    given = np.where(known, values, 0.0)
-    some = given != 0.0
-    if not some.any():
-        return np.zeros((len(values), 2), np.int64), 0
-    if np.isinf(given).any():
-        return None
-    fraction, exponent = np.frexp(given)
-    whole = (fraction * 2.0**53).astype(np.int64)
-    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    highest, unit = int(exponent[some].max()), int((exponent - 53 + lowest)[some].min())
-    if highest - unit + len(values).bit_length() > 125 or highest > _FAR or unit < -_FAR:
-        return None
-    by = np.where(some, exponent - 53 - unit, 0)
-    whole = whole >> np.clip(-by, 0, 63)
-    by = np.maximum(by, 0)
-    result = np.empty((len(values), 2), np.int64)
-    small, within = by < 64, np.clip(by, 0, 63)
-    unsigned = whole.view(np.uint64)
-    result[:, 0] = np.where(small, (unsigned << within.astype(np.uint64)).view(np.int64), 0)
-    carried = np.where(within == 0, whole >> 63, whole >> np.clip(64 - within, 0, 63))
-    result[:, 1] = np.where(small, carried, whole << np.clip(by - 64, 0, 63))
-    return result, unit
 
 
 def _searched(plan: RowPatternPlan, rows: Rows, can: Int64s, asked: Any, kernel: Any) -> Matches | None:

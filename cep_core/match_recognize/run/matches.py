@@ -37,7 +37,7 @@ class Matches:
     @cached_property
     def row(self) -> Int64s:
         """The row of each row of a match."""
-        return np.arange(len(self.places)) - self.offset[self.owner] + self.start[self.owner]
+        return np.arange(len(self.places)) + np.repeat(self.start - self.offset[:-1], self.length)
 
 
 def searched(plan: RowPatternPlan, rows: Rows, can: Int64s | None = None) -> Matches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,17 @@ import pyarrow.compute as pc
 
 from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s
-from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.arrays import arrow, numbers, read_only, valid
 from trendlake.cep_core.events.codes import ordered_codes
 from trendlake.cep_core.events.normalise import reals
 from trendlake.cep_core.expressions.columnar import evaluate
 from trendlake.cep_core.language import syntax as s
-from trendlake.cep_core.match_recognize.compile.leaves import LIST, Cell, Label, Navigation, Number, Total, every, whole
+from trendlake.cep_core.match_recognize.compile.leaves import LIST, Cell, Label, Navigation, Number, Total, whole
 from trendlake.cep_core.match_recognize.compile.plan import Column, RowPatternPlan
 from trendlake.cep_core.match_recognize.run.matches import Matches
 from trendlake.cep_core.match_recognize.run.registers import added, rounded
 from trendlake.cep_core.match_recognize.run.rows import Rows
+from trendlake.cep_core.match_recognize.run.sums import unit_of
 
 TYPES = {
     "int": pa.int64(),
@@ -48,6 +50,7 @@ class Measures:
 
     def __init__(self, plan: RowPatternPlan, rows: Rows, matches: Matches, points: Points) -> None:
         self.plan, self.rows, self.matches, self.points = plan, rows, matches, points
+        self.row = matches.row[points.at] if len(matches.places) else points.at
         self.length = len(points.match)
         self.begin = matches.offset[points.match]
         self.stop = matches.offset[points.match + 1]
@@ -82,7 +85,9 @@ class Measures:
 
     def _mapped(self, variables: tuple[str, ...]) -> Bools:
         """Which rows of matches are mapped to one of some variables."""
-        of_place = np.array([not variables or name in variables for name in self.plan.program.variables], np.bool_)
+        if not variables:
+            return np.ones(len(self.matches.places), np.bool_)
+        of_place = np.array([name in variables for name in self.plan.program.variables], np.bool_)
         return of_place[self.matches.places]
 
     def _taken(self, variables: tuple[str, ...]) -> tuple[Int64s, Int64s]:
@@ -96,12 +101,26 @@ class Measures:
 
     def _until(self, leaf: Navigation | Total) -> Int64s:
         """Behind which row of all rows of matches a point sees no more."""
-        return self.stop if leaf.final else np.where(self.points.at < 0, self.begin, self.points.at + 1)
+        return self.stop if leaf.final else self._now
+
+    @cached_property
+    def _now(self) -> Int64s:
+        """Behind the row of each point."""
+        at = self.points.at
+        return at + 1 if self._all_known else np.where(at < 0, self.begin, at + 1)
+
+    @cached_property
+    def _all_known(self) -> bool:
+        """Whether no point is of an empty match."""
+        return not bool((self.points.at < 0).any())
 
     def _rows_of(self, read: Navigation) -> tuple[Int64s, Bools]:
         """The row that a navigation reaches from each point, and whether there is one."""
         until = self._until(read)
         offset = whole(read.offset)
+        if not (read.variables or read.first or read.final or read.sign or offset):  # the row of the point itself
+            known = self.points.at >= 0
+            return np.where(known, self.row, 0), known
         if read.variables:
             taken, before = self._taken(read.variables)
             first, behind = before[self.begin], before[until]
@@ -121,32 +140,37 @@ class Measures:
 
     def _navigation(self, read: Navigation) -> pa.Array:
         row, known = self._rows_of(read)
-        inner = list(every(read.argument))
-        if isinstance(read.argument, Cell):
-            return self.rows.column(read.argument.name).take(arrow(row, ~known))
-        if not any(isinstance(one, Label | Number) for one in inner):
-            return self._at(read.argument, row, known)
         at = self.begin + row - self.matches.start[self.points.match]
         inside = known & (at >= self.begin) & (at < self.stop)
-        names = self.plan.program.variables
-        if isinstance(read.argument, Label):
-            codes = self.matches.places[np.where(inside, at, 0)] if len(self.matches.places) else np.zeros(len(at), int)
-            return pa.array(names, pa.string()).take(arrow(np.asarray(codes, np.int64), ~inside))
-        argument, numbered = self.rows.values(read.argument), self.matches.number[self.points.match].tolist()
-        places = self.matches.places
-        result = [
-            argument(names[places[flat]] if within else None, one, number) if there else None
-            for one, there, flat, within, number in zip(
-                row.tolist(), known.tolist(), at.tolist(), inside.tolist(), numbered, strict=True
-            )
-        ]
-        return pa.array(result, TYPES[read.family])
+        return self._at(read.argument, row, known, np.where(inside, at, -1), self.points.match)
 
-    def _at(self, node: s.Expr, row: Int64s, known: Bools) -> pa.Array:
-        """An expression of one row at the rows that are known, and at no other."""
-        asked = arrow(row[known])
-        values = evaluate(node, lambda cell: self.rows.column(cell.name).take(asked), len(asked))
-        return values.take(arrow(np.cumsum(known) - 1, ~known)) if len(asked) else pa.nulls(self.length, values.type)
+    def _at(self, node: s.Expr, row: Int64s, known: Bools, place: Int64s, match: Int64s) -> pa.Array:
+        """An expression of one row at the rows that are known, and at no other. `place`: of each row that among all
+        rows of matches, -1 for a row outside of its match; `match`: the match."""
+        missing = ~known
+        if isinstance(node, Cell):
+            return self.rows.column(node.name).take(arrow(row, missing))
+        if isinstance(node, Label):
+            return self._labels(place)
+        asked = np.flatnonzero(known)
+
+        def leaf(read: s.Attribute) -> pa.Array:
+            if isinstance(read, Label):
+                return self._labels(place[asked])
+            if isinstance(read, Number):
+                return arrow(self.matches.number[match[asked]])
+            return self.rows.column(read.name).take(arrow(row[asked]))
+
+        values = evaluate(node, leaf, len(asked))
+        return values.take(arrow(np.cumsum(known) - 1, missing)) if len(asked) else pa.nulls(len(row), values.type)
+
+    def _labels(self, place: Int64s) -> pa.Array:
+        """The variables of rows of matches; NULL where the place is -1."""
+        names = pa.array(self.plan.program.variables, pa.string())
+        outside = place < 0
+        if not len(self.matches.places):
+            return pa.nulls(len(place), pa.string())
+        return names.take(arrow(self.matches.places[place], outside))
 
     # --- aggregates
 
@@ -157,41 +181,27 @@ class Measures:
         mapped = self._mapped(read.variables)
         if read.rows:
             return arrow(_between(mapped.astype(np.int64), self.begin, until))
-        values = self._argument(read.arguments[0], mapped, read.kinds[0])
-        known = mapped & valid(values)
+        values = self._argument(read.arguments[0], read.variables, mapped)
+        known = mapped & valid(values) if values.null_count else mapped
         if read.distinct:
             known = self._first_times(values, known)
         function = read.function
-        counts = _between(known.astype(np.int64), self.begin, until)
         if function == "COUNT":
-            return arrow(counts)
+            return arrow(_between(known.astype(np.int64), self.begin, until))
         if function in ("SUM", "AVG"):
-            return self._sum(read, values, known, counts, until)
+            return self._sum(read, values, known, until)
         if function in ("ARRAY_AGG", "STRING_AGG"):
             return self._collected(read, values, mapped if function == "ARRAY_AGG" else known, until)
         return self._chosen(read, values, known, mapped, until)
 
-    def _argument(self, node: s.Expr, mapped: Bools, family: str) -> pa.Array:
-        """An argument at each row of a match that is `mapped`."""
-        rows = self.matches.row
-        inner = list(every(node))
-        if isinstance(node, Cell):
-            return self.rows.column(node.name).take(arrow(rows))
-        if not any(isinstance(one, Label | Number) for one in inner):
-            asked = arrow(rows[mapped])
-            result = evaluate(node, lambda cell: self.rows.column(cell.name).take(asked), len(asked))
-            place = np.cumsum(mapped) - 1
-            return result.take(arrow(place, ~mapped)) if len(asked) else pa.nulls(len(rows), result.type)
-        names = self.plan.program.variables
-        if isinstance(node, Label):
-            return pa.array(names, pa.string()).take(arrow(self.matches.places))
-        argument, numbered = self.rows.values(node), self.matches.number[self.matches.owner].tolist()
-        places = self.matches.places.tolist()
-        result = [
-            argument(names[place], row, number) if there else None
-            for place, row, number, there in zip(places, rows.tolist(), numbered, mapped.tolist(), strict=True)
-        ]
-        return pa.array(result, TYPES[family])
+    def _argument(self, node: s.Expr, variables: tuple[str, ...], mapped: Bools) -> pa.Array:
+        """An argument at each row of a match that is `mapped`, to one of the variables."""
+        key = ("argument", node, variables)
+        if key not in self._known:
+            matches = self.matches
+            self._known[key] = self._at(node, matches.row, mapped, np.arange(len(matches.places)), matches.owner)
+        array: pa.Array = self._known[key]
+        return array
 
     def _first_times(self, values: pa.Array, known: Bools) -> Bools:
         """Which known values are the first of their kind in their match."""
@@ -202,7 +212,7 @@ class Measures:
         first[rows[np.unique(key, return_index=True)[1]]] = True
         return first
 
-    def _sum(self, read: Total, values: pa.Array, known: Bools, counts: Int64s, until: Int64s) -> pa.Array:
+    def _sum(self, read: Total, values: pa.Array, known: Bools, until: Int64s) -> pa.Array:
         if read.family == "int" and pa.types.is_integer(values.type):
             given = np.where(known, numbers(values, 0), 0)
             low, high = given & 0xFFFFFFFF, given >> 32
@@ -210,15 +220,25 @@ class Measures:
             highs += lows >> 32
             if (np.abs(highs + 0.5) > 2**31).any():
                 raise BadEventsError("SUM of whole numbers does not fit 64 bits")
-            return arrow((highs << 32) | (lows & 0xFFFFFFFF), counts == 0)
-        listed = reals(values).to_pylist()
-        kind = "int" if pa.types.is_integer(values.type) else "double"
-        return pa.array(self._exact(read.function, kind, listed, known.tolist(), until.tolist()), TYPES[read.family])
+            none = _between(known.astype(np.int64), self.begin, until) == 0
+            return arrow((highs << 32) | (lows & 0xFFFFFFFF), none)
+        whole = pa.types.is_integer(values.type)
+        given = numbers(reals(values).cast(pa.int64() if whole else pa.float64()), 0)
+        doubles = np.zeros(0, np.float64) if whole else given
+        unit = 0 if whole else unit_of(doubles, known)
+        if unit is not None:
+            from trendlake.cep_core.match_recognize.kernels.measures import sums  # brings numba
+
+            columns: list[Any] = [doubles, given if whole else np.zeros(0, np.int64), known, self.begin, until]
+            columns = [*map(read_only, columns), unit, read.function == "AVG"]
+            return arrow(*sums(*columns))
+        listed = self._exact(read.function, given.tolist(), known.tolist(), until.tolist())
+        return pa.array(listed, TYPES[read.family])
 
     def _exact(
-        self, function: str, kind: str, values: list[Any], known: list[bool], until: list[int]
+        self, function: str, values: list[float], known: list[bool], until: list[int]
     ) -> list[float | int | None]:
-        """SUM or AVG by exact arithmetic: of the points of one match each goes on where the one before ended."""
+        """SUM or AVG of doubles of any size: of the points of one match each goes on where the one before ended."""
         result: list[float | int | None] = []
         exact, at, of = (0, 0, 0, 0), 0, -1
         for match, begin, end in zip(self.points.match.tolist(), self.begin.tolist(), until, strict=True):
@@ -228,7 +248,7 @@ class Measures:
                 if known[at]:
                     exact = added(exact, values[at])
                 at += 1
-            result.append(rounded(exact, function, kind))
+            result.append(rounded(exact, function, "double"))
         return result
 
     def _collected(self, read: Total, values: pa.Array, taken: Bools, until: Int64s) -> pa.Array:
@@ -262,19 +282,27 @@ class Measures:
         function = read.function
         decided = values
         if function in ("MAX_BY", "MIN_BY"):
-            decided = self._argument(read.arguments[1], mapped, read.kinds[1])
-            known = mapped & valid(decided)
+            decided = self._argument(read.arguments[1], read.variables, mapped)
+            known = mapped & valid(decided) if decided.null_count else mapped
         if function == "ANY_VALUE":
             codes: AnyArray = np.zeros(len(known), np.int64)
         else:
-            codes = ordered_codes(decided)[0][0].astype(np.int64)
+            codes = _ranks(decided)
             if function in ("MIN", "MIN_BY", "BOOL_AND"):
-                codes = -codes
-        best = first_best(codes, known, self.matches.offset)
-        at = np.where(until > self.begin, until - 1, 0)
-        chosen = best[at] if len(best) else np.full(self.length, -1)
-        missing = (until <= self.begin) | (chosen < 0)
-        return values.take(arrow(np.where(missing, 0, chosen), missing))
+                codes = ~codes
+        chosen = first_best(*map(read_only, (codes, known, self.begin, until)))
+        missing = chosen < 0
+        return values.take(arrow(np.where(missing, 0, chosen), missing) if missing.any() else arrow(chosen))
+
+
+def _ranks(values: pa.Array) -> Int64s:
+    """Numbers in the order of the values."""
+    if pa.types.is_integer(values.type):
+        return np.asarray(numbers(values, 0), np.int64)
+    if pa.types.is_floating(values.type):
+        bits = numbers(values, 0.0).view(np.int64)
+        return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    return ordered_codes(values)[0][0].astype(np.int64)
 
 
 def _between(values: Int64s, begin: Int64s, until: Int64s) -> Int64s:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +15,7 @@ from trendlake.cep_core.events.normalise import normalise, reals
 from trendlake.cep_core.events.schema import TIME_TYPE
 from trendlake.cep_core.expressions.columnar import evaluate, true_rows
 from trendlake.cep_core.language.unparse import moment
+from trendlake.cep_core.match_recognize.compile.leaves import Cell, columns_of
 from trendlake.cep_core.match_recognize.compile.plan import Column, RowPatternPlan, column_type
 from trendlake.cep_core.match_recognize.run.matches import Matches
 from trendlake.cep_core.match_recognize.run.measures import Measures, Points
@@ -27,7 +30,9 @@ def result_of(plan: RowPatternPlan, rows: Rows, matches: Matches, windows: range
     given = _Given(plan, rows, matches, windows)
     table = given.table()
     chosen = np.arange(table.num_rows)
-    columns = {name: normalise(table.column(name)) for name in table.column_names if _plain(table.schema.field(name))}
+    nodes = [plan.chosen, *(column.value for column in plan.selected if not isinstance(column.value, Cell))]
+    names = dict.fromkeys(name for node in nodes if node is not None for name in columns_of(node))
+    columns = {name: normalise(table.column(name)) for name in names}
     if plan.chosen is not None:
         chosen = np.flatnonzero(true_rows(evaluate(plan.chosen, lambda read: columns[read.name], table.num_rows)))
         index = arrow(chosen)
@@ -38,16 +43,12 @@ def result_of(plan: RowPatternPlan, rows: Rows, matches: Matches, windows: range
     for column, field in zip(plan.selected, schema, strict=True):
         if column.value is None:
             arrays.append(table.column(column.name).combine_chunks().cast(field.type))
-        elif (source := getattr(column.value, "name", None)) in table.column_names:
-            arrays.append(table.column(str(source)).combine_chunks().cast(field.type))
+        elif isinstance(column.value, Cell):
+            arrays.append(table.column(column.value.name).combine_chunks().cast(field.type))
         else:
             values = evaluate(column.value, lambda read: columns[read.name], table.num_rows)
             arrays.append(typed(values, column))
     return pa.table(arrays, schema=schema)
-
-
-def _plain(field: pa.Field) -> bool:
-    return not pa.types.is_list(field.type)
 
 
 def typed(values: pa.Array, column: Column) -> pa.Array:
@@ -161,8 +162,11 @@ class _Given:
             return arrow(self.begins).cast(TIME_TYPE)
         if column.name == "end" and not column.origin:
             return arrow(self.ends).cast(TIME_TYPE)
-        row = np.concatenate([self.row, self.unmatched])
-        return self._cast(self.rows.raw(column.origin, row), column)
+        return self._cast(self.rows.raw(column.origin, self._given_row), column)
+
+    @cached_property
+    def _given_row(self) -> Int64s:
+        return np.concatenate([self.row, self.unmatched]) if len(self.unmatched) else self.row
 
     def _id(self, row: Int64s, none: Bools) -> pa.Array:
         ids = self.rows.raw(self.plan.schema.event_id, row, none)

@@ -132,7 +132,7 @@ class Rows:
         column = self._inputs.get(name)
         computed = column is not None and column.value is not None
         array = self._event_column(name) if computed else self.events.raw(name if column is None else column.origin)
-        return array.take(arrow(self.order[rows] if self.length else rows, missing))
+        return array.take(arrow(rows if self._in_order or not self.length else self.order[rows], missing))
 
     def column(self, name: str) -> pa.Array:
         """The normalised array of a column of the input, by row."""
