@@ -28,6 +28,26 @@ def first_best(codes: Int64s, known: Bools, begin: Int64s, until: Int64s) -> Int
 
 
 @compiled.entry
+def row_taken(mapped: Bools, begin: Int64s, until: Int64s, offset: int) -> Int64s:
+    """From each begin to each end the row that is mapped and has `offset` of them before it, the last one where
+    `offset` is below 0; -1 for none. Points of one match are asked one after the other, as by `sums`."""
+    result = np.empty(len(begin), np.int64)
+    at, of, count, taken = 0, -1, 0, -1
+    for point in range(len(begin)):
+        if begin[point] != of or until[point] < at:
+            at = of = begin[point]
+            count, taken = 0, -1
+        while at < until[point]:
+            if mapped[at]:
+                if offset < 0 or count == offset:
+                    taken = at
+                count += 1
+            at += 1
+        result[point] = taken
+    return result
+
+
+@compiled.entry
 def sums(
     values: Float64s, whole: Int64s, known: Bools, begin: Int64s, until: Int64s, unit: int, mean: bool
 ) -> tuple[Float64s, Bools]:

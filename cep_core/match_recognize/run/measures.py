@@ -90,14 +90,19 @@ class Measures:
         of_place = np.array([name in variables for name in self.plan.program.variables], np.bool_)
         return of_place[self.matches.places]
 
-    def _taken(self, variables: tuple[str, ...]) -> tuple[Int64s, Int64s]:
-        """The rows of matches that are mapped to one of some variables, and how many of them come before each row."""
-        key = ("taken", variables)
-        if key not in self._known:
-            mapped = self._mapped(variables)
-            self._known[key] = np.flatnonzero(mapped), np.concatenate([np.zeros(1, np.int64), np.cumsum(mapped)])
-        taken, before = self._known[key]
-        return taken, before
+    def _taken(self, read: Navigation, until: Int64s) -> Int64s:
+        """Of each point the row, among all rows of matches, that a navigation of variables starts from; -1 for none."""
+        mapped, offset = self._mapped(read.variables), whole(read.offset)
+        if read.first or not offset:
+            from trendlake.cep_core.match_recognize.kernels.measures import row_taken  # brings numba
+
+            arrays: list[Any] = [read_only(one) for one in (mapped, self.begin, until)]
+            return row_taken(*arrays, offset if read.first else -1)
+        taken = np.flatnonzero(mapped)
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(mapped)])
+        place = before[until] - 1 - offset
+        known = place >= before[self.begin]
+        return np.where(known, taken[np.where(known, place, 0)], -1) if len(taken) else np.full(self.length, -1)
 
     def _until(self, leaf: Navigation | Total) -> Int64s:
         """Behind which row of all rows of matches a point sees no more."""
@@ -122,11 +127,8 @@ class Measures:
             known = self.points.at >= 0
             return np.where(known, self.row, 0), known
         if read.variables:
-            taken, before = self._taken(read.variables)
-            first, behind = before[self.begin], before[until]
-            place = first + offset if read.first else behind - 1 - offset
-            known = (place >= first) & (place < behind)
-            at = taken[np.where(known, place, 0)] if len(taken) else np.zeros(self.length, np.int64)
+            at = self._taken(read, until)
+            known = at >= 0
         else:
             at = self.begin + offset if read.first else until - 1 - offset
             known = (at >= self.begin) & (at < until)

@@ -1,4 +1,4 @@
-"""SUM and AVG are the exact sum, rounded once: in measures, in conditions, and of doubles too far apart for two words."""
+"""SUM and AVG are the exact sum, rounded once: in measures, in conditions, and of doubles too far apart for words."""
 
 from __future__ import annotations
 
