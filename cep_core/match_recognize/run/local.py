@@ -32,18 +32,18 @@ def matches_by_passes(plan: RowPatternPlan, rows: Rows) -> Matches | None:
     conditions that cannot be computed at every row."""
     largest = int(np.diff(rows.bounds).max(initial=0))
     program = plan.program
-    if class_of_plan(plan) != "local" or _large(plan) or largest >= 2**31 - 1:
+    if class_of_plan(plan) != "local" or is_large(plan) or largest >= 2**31 - 1:
         return None
     if plan.bound is not None and largest * program.length > MOST_CELLS:
         return None
     try:
-        true = _true(plan, rows)
+        true = true_of(plan, rows)
     except BadEventsError:
         return None
     return _searched(plan, rows, true, largest)
 
 
-def _large(plan: RowPatternPlan) -> bool:
+def is_large(plan: RowPatternPlan) -> bool:
     """Whether a pattern has too many places or variables for the kernels."""
     return plan.program.length > MOST_PLACES or len(set(plan.program.variables)) > MOST_VARIABLES
 
@@ -51,11 +51,11 @@ def _large(plan: RowPatternPlan) -> bool:
 def hopeful(plan: RowPatternPlan, rows: Rows) -> Int64s | None:
     """Of each row the places, as bits in words (rows, words), that may take it so that a match can end later, if all
     conditions hold that are not local. None where that is not known."""
-    if _large(plan):
+    if is_large(plan):
         return None
     ways = ways_of(plan)
     try:
-        true = _true(plan, rows)
+        true = true_of(plan, rows)
     except BadEventsError:
         return None
     if ways is None:
@@ -67,7 +67,7 @@ def hopeful(plan: RowPatternPlan, rows: Rows) -> Int64s | None:
     return can
 
 
-def _true(plan: RowPatternPlan, rows: Rows) -> Int64s:
+def true_of(plan: RowPatternPlan, rows: Rows) -> Int64s:
     """Of each row the variables, a bit each in the order of `conditions_of`, whose condition is true, or not local."""
     true = np.zeros(rows.length, np.int64)
     for bit, condition in enumerate(conditions_of(plan)):

@@ -50,10 +50,10 @@ class Measures:
 
     def __init__(self, plan: RowPatternPlan, rows: Rows, matches: Matches, points: Points) -> None:
         self.plan, self.rows, self.matches, self.points = plan, rows, matches, points
-        self.row = matches.row[points.at] if len(matches.places) else points.at
         self.length = len(points.match)
         self.begin = matches.offset[points.match]
         self.stop = matches.offset[points.match + 1]
+        self.row = matches.start[points.match] + points.at - self.begin
         self._known: dict[Any, Any] = {}
 
     def column(self, measure: Column) -> pa.Array:
@@ -96,8 +96,9 @@ class Measures:
         if read.first or not offset:
             from trendlake.cep_core.match_recognize.kernels.measures import row_taken  # brings numba
 
-            arrays: list[Any] = [read_only(one) for one in (mapped, self.begin, until)]
-            return row_taken(*arrays, offset if read.first else -1)
+            given: list[Any] = [read_only(one) for one in (mapped, self.begin, until)]
+            given.append(offset if read.first else -1)
+            return row_taken(*given)
         taken = np.flatnonzero(mapped)
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(mapped)])
         place = before[until] - 1 - offset
@@ -289,7 +290,7 @@ class Measures:
         if function == "ANY_VALUE":
             codes: AnyArray = np.zeros(len(known), np.int64)
         else:
-            codes = _ranks(decided)
+            codes = ranks(decided)
             if function in ("MIN", "MIN_BY", "BOOL_AND"):
                 codes = ~codes
         chosen = first_best(*map(read_only, (codes, known, self.begin, until)))
@@ -297,7 +298,7 @@ class Measures:
         return values.take(arrow(np.where(missing, 0, chosen), missing) if missing.any() else arrow(chosen))
 
 
-def _ranks(values: pa.Array) -> Int64s:
+def ranks(values: pa.Array) -> Int64s:
     """Numbers in the order of the values."""
     if pa.types.is_integer(values.type):
         return np.asarray(numbers(values, 0), np.int64)

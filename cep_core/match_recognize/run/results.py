@@ -17,6 +17,7 @@ from trendlake.cep_core.expressions.columnar import evaluate, true_rows
 from trendlake.cep_core.language.unparse import moment
 from trendlake.cep_core.match_recognize.compile.leaves import Cell, columns_of
 from trendlake.cep_core.match_recognize.compile.plan import Column, RowPatternPlan, column_type
+from trendlake.cep_core.match_recognize.run.forest import Forest, ForestMeasures
 from trendlake.cep_core.match_recognize.run.matches import Matches
 from trendlake.cep_core.match_recognize.run.measures import Measures, Points
 from trendlake.cep_core.match_recognize.run.rows import Rows
@@ -136,7 +137,8 @@ class _Given:
                 )
 
     def table(self) -> pa.Table:
-        measures = Measures(self.plan, self.rows, self.matches, self.points)
+        sort = ForestMeasures if isinstance(self.matches, Forest) else Measures
+        measures = sort(self.plan, self.rows, self.matches, self.points)
         of_measure = {column.name: column for column in self.plan.measures}
         arrays, names = [], []
         for column in self.plan.given:

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan
+from trendlake.cep_core.match_recognize.run.forest import matches_as_forest
 from trendlake.cep_core.match_recognize.run.forward import matches_by_search
 from trendlake.cep_core.match_recognize.run.local import hopeful, matches_by_passes
 from trendlake.cep_core.match_recognize.run.matches import Matches, searched
@@ -18,7 +19,7 @@ def run_match_recognize(plan: RowPatternPlan, columns: Columns, windows: range |
     given: their rows are those of all events. Raises BadEventsError, LimitError, SkipFailedError,
     SearchTooLongError."""
     rows = Rows(plan, columns)
-    matches = matches_of(plan, rows)
+    matches = matches_as_forest(plan, rows) or matches_of(plan, rows)
     return result_of(plan, rows, matches, windows)
 
 
