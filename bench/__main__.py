@@ -32,6 +32,7 @@ from bench.measured import Measured, show
 from bench.memory import memory
 from bench.page import PAGE, benchmarks_page, machine
 from bench.revisions import revisions
+from bench.row_patterns import row_patterns
 from bench.scale import scale
 from bench.sharing import sharing
 from bench.small_runs import small_runs
@@ -49,6 +50,7 @@ SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
     "Kind automaton": lambda folder: automata(),
     "Kind matches": lambda folder: matches(),
     "Kind algebra": lambda folder: algebra(),
+    "Kind match_recognize": lambda folder: row_patterns(),
     "Kind xml_join": lambda folder: xml_join(folder / "xml_join"),
     "Many patterns in process": lambda folder: [*sharing(), *family()],
     "Many patterns on Spark": lambda folder: batches(folder / "batches"),
