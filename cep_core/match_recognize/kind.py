@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from trendlake.cep_core.kind import Kind, runtime
+from dataclasses import replace
+from typing import Any
+
+from trendlake.cep_core.kind import Kind, Templates, runtime
 from trendlake.cep_core.match_recognize import diagram, explain
 from trendlake.cep_core.match_recognize.compile import plan as row_pattern_plan
 from trendlake.cep_core.match_recognize.compile.compile import compile_match_recognize
 from trendlake.cep_core.match_recognize.compile.model import MatchRecognizePattern
+
+
+def same_rows(plan: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Plans that read the same rows in the same order run together, whatever they ask of them: those of a family, and
+    others."""
+    rows = (plan.schema, plan.inputs, plan.where, plan.partition_by, plan.order_by)
+    return rows, (replace(plan, warnings=()) if plan.warnings else plan,)
+
 
 KIND = Kind(
     model=MatchRecognizePattern,
@@ -14,6 +25,7 @@ KIND = Kind(
     run=runtime("match_recognize", "run"),
     explain=explain.explain_match_recognize,
     draw=diagram.draw,
+    templates=Templates(same_rows, runtime("match_recognize", "run_over_same_rows")),
     version=row_pattern_plan.ENGINE_VERSION,
     roles=("event_id", "event_time", "event_type"),
     published=False,

@@ -5,7 +5,7 @@ Two ways to one row and place with equal registers have the same future.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.match_recognize.compile.classes import Condition
@@ -84,11 +84,18 @@ def label_at(read: Navigation) -> LabelAt | None:
     return LabelAt(SomeLabels(read.variables, False, -place) if place < 0 else None, place)
 
 
+def total_register(read: Total) -> Total:
+    """The register of an aggregate: SUM and AVG of one argument share theirs."""
+    if read.function not in ("SUM", "AVG"):
+        return read
+    return replace(read, function="SUM", family="double")
+
+
 def registers_of(read: Leaf) -> tuple[Register, ...]:
     """The registers that a leaf of a condition reads."""
     match read:
         case Total():
-            return (read,)
+            return (total_register(read),)
         case Navigation():
             label = label_at(read)
             registers = (rows_register(read), None if label is None else label.register)

@@ -29,6 +29,7 @@ from trendlake.cep_core.match_recognize.compile.registers import (
     by_of,
     label_at,
     rows_register,
+    total_register,
 )
 from trendlake.cep_core.match_recognize.kernels import search as k
 
@@ -174,7 +175,7 @@ class Assembly(Instructions):
         raise NotCompiledError  # pragma: no cover - CLASSIFIER() of the current row is a literal
 
     def _of_total(self, read: Total) -> list[int]:
-        word, function = self.fields[read], read.function
+        word, function = self.fields[total_register(read)], read.function
         if read.rows or function == "COUNT":
             return [k.COUNTED, 0, word, 0, 0, -1]
         if function in _VALUES:

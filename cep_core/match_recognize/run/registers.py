@@ -106,9 +106,9 @@ class Totals:
             return (by, given)
         return _STEPS[function](value, given)
 
-    def result(self, value: Any) -> Any:
-        """The aggregate's value."""
-        function, kind = self.total.function, self.total.kinds[0] if self.total.kinds else "int"
+    def result(self, value: Any, function: str) -> Any:
+        """The aggregate's value; SUM and AVG have one register."""
+        kind = self.total.kinds[0] if self.total.kinds else "int"
         if function == "COUNT":
             return len(value) if self.total.distinct else value
         if function in ("SUM", "AVG"):

@@ -38,6 +38,7 @@ class Rows:
         self.length = self.events.length
         self._inputs = {column.name: column for column in plan.inputs}
         self._known: dict[Any, Any] = {}
+        self._asked: set[Any] = set()
         part = self._parts()
         times = np.asarray(numbers(self.events.column(schema.event_time)), np.int64)
         self.order = self._ordered(part, times)
@@ -70,9 +71,15 @@ class Rows:
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
         """The result of `compute` at the first call with this `key`."""
+        self._asked.add(key)
         if key not in self._known:
             self._known[key] = compute()
         return self._known[key]
+
+    def forget_unused(self) -> None:
+        """Forgets the results that were not asked for since the last call."""
+        self._known = {key: value for key, value in self._known.items() if key in self._asked}
+        self._asked.clear()
 
     # --- order
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan
+from trendlake.cep_core.match_recognize.compile.program import Program
+from trendlake.cep_core.match_recognize.compile.syntax import Part
 from trendlake.cep_core.match_recognize.run.forest import matches_as_forest
 from trendlake.cep_core.match_recognize.run.forward import matches_by_search
 from trendlake.cep_core.match_recognize.run.local import hopeful, matches_by_passes
@@ -18,9 +22,30 @@ def run_match_recognize(plan: RowPatternPlan, columns: Columns, windows: range |
     """Results (`plan.result_schema`) of a plan over events, of all partitions, in any order; of `windows` only, if
     given: their rows are those of all events. Raises BadEventsError, LimitError, SkipFailedError,
     SearchTooLongError."""
-    rows = Rows(plan, columns)
+    return _run(plan, Rows(plan, columns), windows)
+
+
+def _run(plan: RowPatternPlan, rows: Rows, windows: range | None) -> pa.Table:
     matches = matches_as_forest(plan, rows) or matches_of(plan, rows)
     return result_of(plan, rows, matches, windows)
+
+
+def run_over_same_rows(
+    plan: RowPatternPlan, others: Sequence[tuple[RowPatternPlan]], columns: Columns, windows: range | None
+) -> list[pa.Table]:
+    """Results of plans that differ in what they ask of the rows, not in which rows there are and their order (see
+    `kind.same_rows`): the rows are ordered once, and each shift of a column is made once. Raises what
+    `run_match_recognize` raises for any of them."""
+    rows = Rows(plan, columns)
+    programs: dict[Part, Program] = {}
+    tables = []
+    for (other,) in others:
+        if other.pattern in programs:
+            other.__dict__["program"] = programs[other.pattern]  # as the cached property would
+        programs[other.pattern] = other.program
+        tables.append(_run(other, rows, windows))
+        rows.forget_unused()
+    return tables
 
 
 def matches_of(plan: RowPatternPlan, rows: Rows) -> Matches:

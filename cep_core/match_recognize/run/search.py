@@ -24,6 +24,7 @@ from trendlake.cep_core.match_recognize.compile.registers import (
     by_of,
     label_at,
     rows_register,
+    total_register,
 )
 from trendlake.cep_core.match_recognize.run.registers import LabelChains, SomeOf, Stepped, Totals
 from trendlake.cep_core.match_recognize.run.rows import Rows
@@ -86,11 +87,11 @@ class Search:
         return compiled(condition.value, leaf)
 
     def _total(self, read: Total) -> Reader:
-        place = self.memory.places[read]
+        place = self.memory.places[total_register(read)]
         totals = self.registers[place]
         assert isinstance(totals, Totals)
-        result = totals.result
-        return lambda moment, row, at: result(moment.values[place])
+        result, function = totals.result, read.function
+        return lambda moment, row, at: result(moment.values[place], function)
 
     def _navigation(self, read: Navigation) -> Reader:
         base, by = self._base(read), by_of(read)
