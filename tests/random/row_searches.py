@@ -182,10 +182,10 @@ Outcome = tuple[str, str] | tuple[list[int], ...]
 def outcome(search: Callable[[], Matches]) -> Outcome:
     """The matches as lists, or the error."""
     try:
-        found = search()
+        matches = search()
     except TrendlakeError as error:
         return error.code, error.message
-    arrays: tuple[np.ndarray[Any, Any], ...] = (found.start, found.number, found.offset, found.places)
+    arrays: tuple[np.ndarray[Any, Any], ...] = (matches.start, matches.number, matches.offset, matches.places)
     return tuple(array.tolist() for array in arrays)
 
 

@@ -98,8 +98,8 @@ def registers_of(read: Leaf) -> tuple[Register, ...]:
             return (total_register(read),)
         case Navigation():
             label = label_at(read)
-            found = (rows_register(read), None if label is None else label.register)
-            return tuple(one for one in found if one is not None)
+            registers = (rows_register(read), None if label is None else label.register)
+            return tuple(one for one in registers if one is not None)
     return ()
 
 
@@ -118,8 +118,8 @@ class Registers:
         self.places: dict[Register, int] = {}
         self.read: dict[str, frozenset[int]] = {}
         for one in conditions:
-            found = [] if one.value is None else [each for leaf in leaves(one.value) for each in registers_of(leaf)]
-            self.read[one.variable] = frozenset(self.places.setdefault(each, len(self.places)) for each in found)
+            registers = [] if one.value is None else [each for leaf in leaves(one.value) for each in registers_of(leaf)]
+            self.read[one.variable] = frozenset(self.places.setdefault(each, len(self.places)) for each in registers)
         self.listed = tuple(self.places)
         self.live = self._live(program)
 

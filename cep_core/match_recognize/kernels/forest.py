@@ -36,14 +36,14 @@ class Carried(NamedTuple):
 @compiled.entry
 def matches_from_all_rows(ways: Ways, rows: Ordered, carried_along: Carried, width: int) -> tuple[Bools, Int64s]:
     """Whether a match begins at each row, and its words (rows, width)."""
-    found = np.zeros(len(rows.true), np.bool_)
+    begins = np.zeros(len(rows.true), np.bool_)
     result = np.zeros((len(rows.true), width), np.int64)
     places = len(ways.variable)
     states, able = np.zeros((2, places, width), np.int64), np.zeros((2, places), np.bool_)
     empty = np.zeros(width, np.int64)
     _clear(carried_along, empty)
-    _fill(borrowed(ways), borrowed(rows), borrowed(carried_along), borrowed((found, result, states, able, empty)))
-    return found, result
+    _fill(borrowed(ways), borrowed(rows), borrowed(carried_along), borrowed((begins, result, states, able, empty)))
+    return begins, result
 
 
 @compiled.part
@@ -61,7 +61,7 @@ def _fill(
     ways: Ways, rows: Ordered, carried_along: Carried, memory: tuple[Bools, Int64s, Int64s, Bools, Int64s]
 ) -> None:
     ways, rows, carried_along = borrowed((ways, rows, carried_along))
-    found, result, states, able, empty = borrowed(memory)
+    begins, result, states, able, empty = borrowed(memory)
     places, width = len(ways.variable), len(empty)
     for part in range(len(rows.bounds) - 1):
         low, high = rows.bounds[part], rows.bounds[part + 1]
@@ -90,7 +90,7 @@ def _fill(
             for w in range(len(choices)):
                 way = choices[w]
                 if way == ACCEPT or able[now, way]:
-                    found[row] = True
+                    begins[row] = True
                     for x in range(width):
                         result[row, x] = empty[x] if way == ACCEPT else states[now, way, x]
                     break

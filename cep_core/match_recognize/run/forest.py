@@ -67,8 +67,8 @@ def matches_as_forest(plan: RowPatternPlan, rows: Rows) -> Forest | None:
     from trendlake.cep_core.match_recognize.kernels.local import Ordered
 
     ordered = Ordered(*map(read_only, (true, rows.bounds, rows.times)))
-    found, words = kernel.matches_from_all_rows(ways, ordered, builder.carried(), builder.width)
-    start = np.flatnonzero(found)
+    begins, words = kernel.matches_from_all_rows(ways, ordered, builder.carried(), builder.width)
+    start = np.flatnonzero(begins)
     words = words if len(start) == len(words) else words[start]
     before = np.searchsorted(start, rows.bounds[:-1])
     number = np.arange(len(start)) - before[rows.partition_of[start]] + 1 if len(start) else start

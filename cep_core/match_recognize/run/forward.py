@@ -82,18 +82,18 @@ def _searched(plan: RowPatternPlan, rows: Rows, can: Int64s, asked: Any, kernel:
     program = kernel.Program(*map(read_only, arrays))
     ordered = kernel.Ordered(*map(read_only, (can, rows.bounds, rows.times)))
     rules = kernel.Rules(MODES[plan.onward.mode], plan.bound or 0, min(plan.limit_per_start, 2**62))
-    width = len(asked.start)
-    path = _path(kernel, 64, 64, width, can.shape[1])
+    width, largest = len(asked.start), int(np.diff(rows.bounds).max(initial=0))
+    path = _path(kernel, min(64, largest + 2), 64, width, can.shape[1])
     start, number = np.empty(rows.length, np.int64), np.empty(rows.length, np.int64)
-    found = np.zeros(rows.length + 1, np.int64)
+    offset = np.zeros(rows.length + 1, np.int64)
     places, state = np.empty(max(rows.length, 1), np.int32), np.zeros(6, np.int64)
     while True:
-        out = kernel.Found(start, number, found, places, state)
+        out = kernel.Found(start, number, offset, places, state)
         status = kernel.matches_of(program, ordered, asked, rules, path, out)
         if status == kernel.MORE_ROOM:
             places = np.concatenate([places, np.empty_like(places)])
         elif status == kernel.MORE_DEPTH:
-            path = _path(kernel, 4 * len(path.place), len(path.keys), width, can.shape[1])
+            path = _path(kernel, min(4 * len(path.place), largest + 2), len(path.keys), width, can.shape[1])
         elif status == kernel.MORE_KEYS:
             path = _path(kernel, len(path.place), 4 * len(path.keys), width, can.shape[1])
         else:
@@ -105,7 +105,7 @@ def _searched(plan: RowPatternPlan, rows: Rows, can: Int64s, asked: Any, kernel:
         raise search_too_long(plan, rows, int(state[1]))
     if status != kernel.DONE:
         raise skip_failed(plan, rows, int(start[count - 1]), missing=status == kernel.NO_TARGET)
-    return Matches(start[:count], number[:count], found[: count + 1], places[: int(found[count])])
+    return Matches(start[:count], number[:count], offset[: count + 1], places[: int(offset[count])])
 
 
 def _path(kernel: Any, depth: int, keys: int, width: int, words: int) -> Any:

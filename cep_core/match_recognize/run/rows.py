@@ -77,7 +77,7 @@ class Rows:
         return self._known[key]
 
     def forget_unused(self) -> None:
-        """Forgets what nobody has asked for since the last call."""
+        """Forgets the results that were not asked for since the last call."""
         self._known = {key: value for key, value in self._known.items() if key in self._asked}
         self._asked.clear()
 

@@ -14,6 +14,7 @@ import pytest
 from tests.support.engines import to_table
 from trendlake.cep_core import evaluate
 from trendlake.cep_core.automaton.kernels import active_runs
+from trendlake.cep_core.match_recognize.kernels import forest, local, search
 from trendlake.cep_core.matches.kernels import step
 
 ROWS = [{"id": f"e{n}", "type": "AB"[n % 2], "time": n, "n": n, "g": "u"} for n in range(6)]
@@ -26,12 +27,27 @@ AUTOMATON = {
     "arcs": [{"from": "q0", "to": "q1", "when": "e.n >= 0"}],
     **WITHIN,
 }
+
+
+def row_pattern(rest: str) -> Mapping[str, Any]:
+    text = f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY event_time MEASURES SUM(A.n) AS total {rest})"
+    return {"kind": "match_recognize", "pattern": text}
+
+
 MATCHES = {"kind": "matches", "pattern": "SEQ(A a, B b)", "where": ["a.n < b.n"], **WITHIN}
+KERNELS = {
+    "automaton": (active_runs.advance, AUTOMATON),
+    "matches": (step.advance, MATCHES),
+    "row patterns": (local.matches_of, row_pattern("PATTERN (A+) DEFINE A AS n > 0")),
+    "row patterns, sums": (search.matches_of, row_pattern("PATTERN (A+) DEFINE A AS SUM(n) > 0")),
+    "row patterns, forest": (
+        forest.matches_from_all_rows,
+        row_pattern("AFTER MATCH SKIP TO NEXT ROW PATTERN (A+) DEFINE A AS n > 0"),
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("kernel", "query"), [(active_runs.advance, AUTOMATON), (step.advance, MATCHES)], ids=["automaton", "matches"]
-)
+@pytest.mark.parametrize(("kernel", "query"), KERNELS.values(), ids=KERNELS)
 def test_events_in_order_and_not_in_order_use_one_compilation(kernel: Any, query: Mapping[str, Any]) -> None:
     in_order = evaluate(query, to_table(ROWS))
     compiled = list(kernel.signatures)  # other tests of this process may have called it otherwise
