@@ -16,5 +16,4 @@ KIND = Kind(
     draw=diagram.draw,
     version=row_pattern_plan.ENGINE_VERSION,
     roles=("event_id", "event_time", "event_type"),
-    published=False,
 )

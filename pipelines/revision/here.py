@@ -126,7 +126,7 @@ def revision_here(
         return RevisionHere(run, task, affected, plan.result_schema.empty_table(), changed, changes)
     if len(affected.stretches) > MOST:
         return NotHere("windows all over the place")
-    slices = tuple((plan.windows.start(first), plan.windows.end(last)) for first, last in affected.stretches)
+    slices = tuple(plan.windows.span(range(first, last + 1)) for first, last in affected.stretches)
     pairs = changed_pairs(run, seen) if changed.every is None else None
     if pairs is not None:
         published = _published(run, results_version, affected, pairs)

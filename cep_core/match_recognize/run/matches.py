@@ -40,9 +40,10 @@ class Matches:
         return np.arange(len(self.places)) - self.offset[self.owner] + self.start[self.owner]
 
 
-def searched(plan: RowPatternPlan, rows: Rows, hopeful: list[int] | None = None) -> Matches:
+def searched(plan: RowPatternPlan, rows: Rows, hopeful: list[int] | None = None, until: int | None = None) -> Matches:
     """The matches, by the search in Python. `hopeful`: of each row the places, a bit each, that some match may have
-    there; no others are tried. Raises SkipFailedError, SearchTooLongError."""
+    there; no others are tried. `until`: no match from a row of this time or later is asked for, where rows are in the
+    order of time; microseconds. Raises SkipFailedError, SearchTooLongError."""
     search = Search(plan, rows, hopeful)
     starts: list[int] = []
     numbers: list[int] = []
@@ -50,7 +51,8 @@ def searched(plan: RowPatternPlan, rows: Rows, hopeful: list[int] | None = None)
     places: list[int] = []
     for low, high in zip(rows.bounds[:-1].tolist(), rows.bounds[1:].tolist(), strict=True):
         row, number = low, 1
-        while row < high:
+        stop = high if until is None else low + int(np.searchsorted(rows.times[low:high], until))
+        while row < stop:
             result = search.find(row, low, high, number)
             if result is None:
                 row += 1
