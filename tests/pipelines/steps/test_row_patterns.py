@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +138,31 @@ def test_an_error_of_a_revision(
         revise(renamed(run, "revised"))
     assert raised.value.code == "SKIP_FAILED"
     assert rows(lake, run) == [("e1", 2)]
+
+
+@pytest.mark.parametrize("column", ["place", "level", "rate", "account", "day"])
+def test_a_small_revision_reads_the_changed_partitions_only(
+    spark: SparkSession, tmp_path: Path, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many events and rows the others have: this process revises. -0.0 is 0.0, and NaN is NULL."""
+    lake = lake_of(spark, tmp_path, "")
+    path = Path(lake.pattern)
+    path.write_text(path.read_text().replace("BY place", f"BY {column}"))
+    few, others = {
+        "place": (("n",), ("s", None)),
+        "level": ((-0.0, 0.0), (1.5, None)),
+        "rate": ((None, float("nan")), (0.0, 1.5)),
+        "account": ((Decimal(2**53),), (Decimal(2**53 + 1), None)),
+        "day": ((date(1500, 1, 1),), (date(2026, 1, 1), None)),
+    }[column]
+    many = [event(100 + n, n / 10, "AB"[n % 2]) | {column: others[n % 4 // 2]} for n in range(200)]
+    lake.insert([*many, event(1, 9) | {column: few[0]}, event(2, 11) | {column: few[-1]}])
+    run = lake.run(0, 1, "first")
+    all_steps(run)
+    monkeypatch.setattr(limits, "REVISED", 10)
+    lake.insert([event(3, 10, "B") | {column: few[0]}, event(4, 12) | {column: few[-1]}])
+    record = revise(renamed(run, "revised"))
+    assert record.road == "here"
+    assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (1, 1, 0)
+    assert [row for row in rows(lake, run) if len(row[0]) == 2] == [("e1", 1), ("e2", 2)]
+    agree(lake, run)
