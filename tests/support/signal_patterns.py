@@ -351,8 +351,9 @@ return: {level: SUM(b.price), total: SUM(b.price)}
 within: 5 hours
 """,
 }
-KINDS = ("plain", "algebra", "documents")
-"""One of each sort of work in a worker: kernels by partition, operators over a partition, documents in one shard."""
+KINDS = ("plain", "algebra", "documents", "row patterns")
+"""One of each sort of work in a worker: kernels by partition, operators over a partition, documents in one shard, and a
+partition of all time."""
 ALWAYS = ("plain", "lengths", "maximal runs", "automaton", "documents of all history", "row patterns within hours")
 """Those that `make test` tries too; `make chaos` tries all."""
 EDITS = {
@@ -366,6 +367,8 @@ EDITS = {
     "a group that is NULL": ("plain", "group_by: [place]", "group_by: [day]"),
     "no attribute": ("algebra", ", n, total", ", total"),
     "no partition": ("doubles as partitions", "[level, account]", "[account]"),
+    "another quantifier": ("row patterns", "up{1,3}?", "up{1,3}"),
+    "a row for each row": ("row patterns", "PATTERN (down+", "ALL ROWS PER MATCH PATTERN (down+"),
     "another lifetime": ("arcs that come and go", "2026-01-02T09:00:00Z", "2026-01-02T18:00:00Z"),
 }
 """What an analyst changes: in which pattern, what, into what."""
@@ -394,6 +397,12 @@ arcs:
   - {{from: p, to: q, when: "e.event_type = 'A'", set: {{n: n + 1}}}}
 partition_by: [{partition}]
 within: 6 hours
+"""
+STREAKS = """\
+kind: match_recognize
+pattern: |
+  FROM signals MATCH_RECOGNIZE (
+    {partition} ORDER BY event_time MEASURES COUNT(*) AS n {rows} PATTERN (a+) DEFINE a AS event_type = 'A')
 """
 DOCUMENTS = """\
 kind: xml_join
@@ -442,6 +451,10 @@ where: ["[place]"]
 output: compressed
 within: 6 hours
 """,
+    "streaks": STREAKS.format(partition="", rows="ONE ROW PER MATCH"),
+    "streaks by place": STREAKS.format(partition="PARTITION BY place", rows="ONE ROW PER MATCH"),
+    "rows of streaks": STREAKS.format(partition="", rows="ALL ROWS PER MATCH"),
+    "short streaks": STREAKS.format(partition="", rows="ONE ROW PER MATCH") + "within: 6 hours\n",
     "two queries of documents": DOCUMENTS.format(returned="value: $l")
     + """\
   noted:
