@@ -104,8 +104,6 @@ class Kind:
     """Result columns that tell groups apart in every file of the kind."""
     instead: Mapping[str, Any] = field(default_factory=dict)
     nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
-    published: bool = True
-    """Whether runs publish results; patterns of a kind without are checked, explained, tried, tested and evaluated."""
 
 
 def runtime(kind: str, name: str) -> Callable[..., Any]:

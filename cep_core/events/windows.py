@@ -29,9 +29,14 @@ class Windows:
     origin: int = 0
 
     @property
+    def ahead(self) -> int:
+        """The rows of a window depend on events up to so long after its end, microseconds."""
+        return 0
+
+    @property
     def longest(self) -> int:
-        """No window lasts longer, microseconds."""
-        return self.within
+        """No window holds events of a longer time, microseconds."""
+        return self.within + self.ahead
 
     @property
     def step(self) -> int:
@@ -41,12 +46,17 @@ class Windows:
     @property
     def overlap(self) -> int:
         """The most windows that hold a moment."""
-        return -(-self.within // self.slide)
+        return -(-(self.within + self.ahead) // self.slide)
 
     @property
     def endless(self) -> bool:
         """Whether a window holds everything before its end: cutting time makes no part smaller then."""
         return self.longest >= AGES
+
+    @property
+    def of_all_time(self) -> bool:
+        """Whether each window holds every event."""
+        return min(self.within, self.ahead) >= AGES
 
     @property
     def dated(self) -> bool:
@@ -81,13 +91,17 @@ class Windows:
 
     def holding(self, time: int) -> range:
         """The windows that hold an event at `time`."""
-        return range(self.after(time), self.at(time) + 1)
+        return range(self.after(time - self.ahead), self.at(time) + 1)
 
     def held(self, times: Int64s) -> tuple[Int64s, Int64s]:
         """The first and the last of the windows that hold each of `times`; the last is before the first where none
         does."""
         inside = times - self.origin
-        return (inside - self.within) // self.slide + 1, inside // self.slide
+        return (inside - self.longest) // self.slide + 1, inside // self.slide
+
+    def complete(self, time: int) -> int:
+        """The last window all of whose events are before `time`."""
+        return self.after(time - self.ahead) - 1
 
     def after(self, time: int) -> int:
         """The first window that ends after `time`."""
@@ -98,8 +112,17 @@ class Windows:
         return range(self.after(start), self.after(end))
 
     def span(self, windows: range) -> tuple[int, int]:
-        """The half-open time range that `windows` (not empty) cover."""
-        return self.start(windows[0]), self.end(windows[-1])
+        """The half-open time range of the events that `windows` (not empty) hold."""
+        end = self.end(windows[-1])
+        return self.start(windows[0]), max(end, min(end + self.ahead, END + 1))
+
+
+@dataclass(frozen=True)
+class WindowsAhead(Windows):
+    """Windows whose rows depend on events after their end: a run computes those that end in its interval, and reads on
+    behind it."""
+
+    ahead: int = 0
 
 
 @dataclass(frozen=True)

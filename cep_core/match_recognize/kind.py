@@ -28,5 +28,4 @@ KIND = Kind(
     templates=Templates(same_rows, runtime("match_recognize", "run_over_same_rows")),
     version=row_pattern_plan.ENGINE_VERSION,
     roles=("event_id", "event_time", "event_type"),
-    published=False,
 )

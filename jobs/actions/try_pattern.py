@@ -54,14 +54,11 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     from trendlake.pipelines.authoring.advice import certain
     from trendlake.pipelines.authoring.validate import compiled
     from trendlake.pipelines.contracts.pattern_source import source_contract
-    from trendlake.pipelines.contracts.published_kinds import refuse_interval
 
     place, typed = find_place(folder, profile), options.interval
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         pattern, plan = compiled(place.project, place.project.pattern_path(options.pattern))
-    if typed is not None:
-        refuse_interval(pattern)
     interval = None if typed is None else interval_of(pattern, *typed, remark=not options.as_json)
     contract = source_contract(place.project, str(pattern.source), (pattern.name,))
     began = time.monotonic()
@@ -94,7 +91,7 @@ def _of_table(options: TryOptions, place: Place, interval: tuple[int, int] | Non
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
     with session(Place(place.project, quick), f"trendlake try {options.pattern}") as lake:
         times = interval or (0, 1)
-        run = prepare(lake, place.project, quick, options.pattern, "try", *times, to_publish=False)
+        run = prepare(lake, place.project, quick, options.pattern, "try", *times)
         source = table_of_events(run)
         return sample(run.plan, source, options.most, interval), f"{run.contract.name} at version {source.version}"
 

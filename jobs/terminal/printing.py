@@ -71,7 +71,6 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
     Raises ProjectError if `picture` cannot be written.
     """
     from trendlake.cep_core import draw, explain
-    from trendlake.cep_core.kinds import KINDS
     from trendlake.pipelines.authoring.advice import certain, notes_on
     from trendlake.pipelines.authoring.shared_work import shared_work
     from trendlake.pipelines.authoring.validate import compiled
@@ -83,8 +82,8 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
     notes = [*plan.warnings, *certain(plan.advice), *orders]
     for note in orders:
         console.print(f"note      {note}", soft_wrap=True)
-    if KINDS[plan.kind].published:
-        console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'} and by time, from {pattern.source}")
+    by_time = "" if plan.windows.of_all_time else " and by time"
+    console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'}{by_time}, from {pattern.source}")
     shared = shared_work(project, pattern, _batches_rule(project))
     for line in shared.lines() if shared else ():
         console.print(line, soft_wrap=True)

@@ -130,10 +130,10 @@ def events_of(good: pa.Table, contract: Contract, plan: AnyPlan) -> pa.Table:
 
 def _every(windows: Windows, extent: Extent) -> range:
     """The windows with events; of endless windows those whose last slide has some."""
-    last = windows.holding(extent.newest)
-    if windows.endless:
-        return range(windows.holding(extent.oldest).start, last.start + 1)
-    return range(windows.holding(extent.oldest).start, last.stop)
+    first, newest = windows.after(extent.oldest), windows.after(extent.newest)
+    if windows.endless or windows.ahead:
+        return range(first, newest + 1)
+    return range(first, windows.at(extent.newest) + 1)
 
 
 def _newest(windows: Windows, every: range, source: Sampled, most: int) -> range:

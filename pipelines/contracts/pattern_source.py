@@ -15,7 +15,6 @@ from trendlake.cep_core.events.names import same_name
 from trendlake.cep_core.events.schema import family
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
 from trendlake.pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_contract
-from trendlake.pipelines.contracts.published_kinds import refuse_unpublished
 from trendlake.pipelines.contracts.results import contract_name, results_contract
 from trendlake.pipelines.errors import CycleError, ProjectError
 from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
@@ -34,7 +33,6 @@ def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()
         circle = " reads ".join((*readers[readers.index(name) :], name))
         raise CycleError(f"a pattern would read its own results: {circle}", hint="let one of them read another source")
     pattern = load_pattern(project.pattern_path(name))
-    refuse_unpublished(pattern)
     read = source_contract(project, str(pattern.source), (*readers, name))
     plan = compile_plan(pattern, read.event_schema())
     keeps = results_contract(project.contract_path(contract_name(plan)), plan, name)

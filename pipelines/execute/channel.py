@@ -48,7 +48,7 @@ class Member:
     @property
     def alone(self) -> bool:
         """Whether nothing else is read with it."""
-        return self.plan.waits or self.plan.windows.endless
+        return self.plan.waits or self.plan.windows.endless or self.plan.windows.ahead > 0
 
     def inside(self, channel: Windows, windows: range) -> range:
         """Its windows among those `windows` of a channel: those that end there."""

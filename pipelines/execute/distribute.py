@@ -131,7 +131,8 @@ def _too_large(reading: Reading, unit: dict[str, object], cut: Cut, limit: int) 
     group = ", ".join(f"{name} = {unit[name]!r}" for name in reading.unit_key) or "the whole stream"
     windows = cut.of(int(str(unit[SHARD])))
     if reading.windows.endless:
-        where = f"before {moment(reading.windows.end(windows[-1])).isoformat()}, and the pattern asks for all of them"
+        end = moment(reading.windows.span(windows)[1])
+        where = f"before {end.isoformat()}, and the pattern asks for all of them"
     else:
         where = f"in the window that starts at {moment(reading.windows.start(windows[0])).isoformat()}"
     return ShardTooLargeError(

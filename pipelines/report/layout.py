@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from trendlake.cep_core.events.names import same_name
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
 
 WINDOW, LIFETIME, INTERVAL = ("window_start", "window_end"), ("lifetime_start", "lifetime_end"), ("start", "end")
 """The columns of times of a row: of a window, or of a found pattern."""
 TIMES = {"trends": WINDOW, "automaton": LIFETIME}
 """By kind; of the others it is `INTERVAL`."""
+
+
+def present(wanted: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """Of the columns `wanted`, written in letters of any case, those of a table that has `names`."""
+    known = {same_name(name): name for name in names}
+    return tuple(known[same_name(name)] for name in wanted if same_name(name) in known)
 
 
 @dataclass(frozen=True)

@@ -37,13 +37,23 @@ def read_pattern(file: Path) -> PatternFacts:
         pattern=_text(fields.get("pattern")),
         where=_texts(fields.get("where")),
         returns={str(key): str(value) for key, value in returns.items()} if isinstance(returns, Mapping) else {},
-        group_by=groups or (*_parameters(fields, file), *_texts(fields.get("group_by") or fields.get("partition_by"))),
+        group_by=groups or (_groups_of_text(file) if kind == "match_recognize" else _groups(fields, file)),
         within=_text(fields.get("within")),
         slide=_text(fields.get("slide")),
         yaml=content,
         consistency=_text(fields.get("consistency")) or "middle",
         time_zone=_text(fields.get("time_zone")),
     )
+
+
+def _groups(fields: Mapping[str, object], file: Path) -> tuple[str, ...]:
+    return (*_parameters(fields, file), *_texts(fields.get("group_by") or fields.get("partition_by")))
+
+
+def _groups_of_text(file: Path) -> tuple[str, ...]:
+    """The columns of PARTITION BY in the text of the pattern; none where it cannot be read."""
+    pattern, _ = load.read_pattern(file)
+    return () if pattern is None else pattern.groups
 
 
 def _parameters(fields: Mapping[str, object], file: Path) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from trendlake.pipelines.report.amounts import Amount, amount_of
 from trendlake.pipelines.report.bins import Unit, number_of, unit_of
 from trendlake.pipelines.report.database import HALF, Column, Database, logarithm, stretch, summed
 from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
-from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.layout import Layout, present
 from trendlake.pipelines.report.on_clock import local
 from trendlake.pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
 from trendlake.pipelines.report.tally import Tally
@@ -67,7 +67,7 @@ class Matches:
     ) -> Matches:
         """`own`: the columns of the run's plan, where it is known. The table may have those of other forms."""
         there = [name for name in schema.fieldNames() if own is None or name in own]
-        groups = tuple(name for name in pattern.group_by if name in there)
+        groups = present(pattern.group_by, there)
         names = tuple(name for name in there if name not in layout.hidden | set(groups))
         ids = () if layout.named else tuple(name for name in ("match_id", "end_event") if name in there)
         columns = {f"g{i}": Column(name, "text") for i, name in enumerate(groups)}

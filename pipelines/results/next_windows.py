@@ -43,7 +43,7 @@ def next_windows(run: Run, ledger: Ledger, version: int) -> NextWindows:
     if published is not None:
         return NextWindows(range(published + 1, max(published, last) + 1), published, range(0), reached)
     oldest = oldest_good(run, version)
-    first = last if oldest is None else run.plan.windows.holding(oldest).start
+    first = last if oldest is None else run.plan.windows.after(oldest)
     if last < first:
         return NextWindows(range(0), None, range(0), reached)
     return NextWindows(range(last, last + 1), None, range(first, last), reached)

@@ -121,6 +121,23 @@ def changed(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, sourc
     return pieces.windows(left[0], left[-1]) if len(left) else windows[:0]
 
 
+def reopened(run: Run, ledger: Ledger, version: int) -> range:
+    """The windows of the run, and those before whose rows its events may change: back to the first that shows an older
+    `version` of the source, of those that are published without a gap, in the pattern's present form."""
+    start = first = run.windows.start
+    for segment in reversed(ledger.segments):
+        if segment.first >= start:
+            continue
+        if segment.last < start - 1 or segment.plan_hash != run.plan.hash:
+            break
+        if segment.version is None or segment.version > version:
+            break
+        start = segment.first
+        if segment.version < version or segment.source_table is None:
+            first = start
+    return range(first, run.windows.stop)
+
+
 def publications(plan: AnyPlan, notes: Iterable[Note]) -> Iterator[Note]:
     """Of `notes`, as of `changed`, those that name windows of `plan`, the newest first, while all are known."""
     for note in notes:

@@ -45,7 +45,7 @@ def held(windows: Windows, time: Column) -> tuple[Column, Column]:
     if isinstance(windows, CalendarWindows):
         asked = _asked(windows, time)
         return asked["first"], asked["last"]
-    first = _floor_div(time - sf.lit(windows.origin + windows.within), windows.slide) + 1
+    first = _floor_div(time - sf.lit(windows.origin + windows.longest), windows.slide) + 1
     return first, _floor_div(time - sf.lit(windows.origin), windows.slide)
 
 

@@ -34,7 +34,8 @@ UNIT = "__trendlake_unit"
 @dataclass(frozen=True)
 class Affected:
     """Windows in stretches (first and last, both included; in order, disjoint): of those in `whole` every unit; of the
-    others the `pairs` only (columns `UNIT`0, `UNIT`1 ... and `WINDOW`), whose windows are `touched`."""
+    others the `pairs` only (columns `UNIT`0, `UNIT`1 ... and `WINDOW`), whose windows are `touched`. Without `WINDOW`
+    each unit is in all of these."""
 
     plan: AnyPlan
     whole: tuple[Stretch, ...] = ()
@@ -65,7 +66,8 @@ class Affected:
     def events(self) -> Column:
         """Whether a row's time is in the windows, or between windows that `MOST` joined; never NULL."""
         time, windows = column(self.plan.schema.event_time), self.plan.windows
-        ends = united([(max(windows.start(first), BEGINNING), windows.end(last)) for first, last in self.stretches])
+        spans = [windows.span(range(first, last + 1)) for first, last in self.stretches]
+        ends = united([(max(start, BEGINNING), min(end, END + 1)) for start, end in spans])
         inside = [
             (time >= sf.timestamp_micros(sf.lit(start))) & (time < sf.timestamp_micros(sf.lit(end)))
             for start, end in fewer(ends, MOST)
@@ -89,9 +91,12 @@ class Affected:
         inside = within(row_window(self.plan), self.whole)
         if self.pairs is None:
             return nearby.where(inside)
-        others = nearby.where(~inside).join(
-            self.pairs, [*self._same_unit(), row_window(self.plan) == sf.col(WINDOW)], "semi"
-        )
+        same = self._same_unit()
+        if WINDOW in self.pairs.columns:
+            same.append(row_window(self.plan) == sf.col(WINDOW))
+        else:
+            nearby = nearby.where(inside | within(row_window(self.plan), self.touched))
+        others = nearby.where(~inside).join(self.pairs, same, "semi")
         return nearby.where(inside).unionByName(others) if self.whole else others
 
     def _same_unit(self) -> list[Column]:
@@ -119,12 +124,25 @@ def touched_by(
     low, high = published[0][0], published[-1][1]
     first, last = held(plan.windows, sf.unix_micros(column(plan.schema.event_time)))
     units = [unit_value(plan, name).alias(f"{UNIT}{i}") for i, name in enumerate(shown_unit(plan))]
+    if plan.windows.of_all_time:
+        return _in_all_windows(plan, good.select(*units).distinct(), published, whole)
     ends = good.select(*units, sf.greatest(first, sf.lit(low)).alias("a"), sf.least(last, sf.lit(high)).alias("b"))
     ends = ends.where(sf.col("a") <= sf.col("b")).distinct()
     ends = ends.withColumn(WINDOW, sf.explode(sf.sequence("a", "b"))).drop("a", "b")
     pairs = ends.where(within(sf.col(WINDOW), published)).distinct().persist(StorageLevel.MEMORY_AND_DISK)
     touched = [row[0] for row in pairs.select(WINDOW).distinct().collect()]
     return Affected(plan, tuple(whole), tuple(united([(j, j + 1) for j in touched], last=True)), pairs)
+
+
+def _in_all_windows(
+    plan: AnyPlan, units: DataFrame, published: Sequence[Stretch], whole: Sequence[Stretch]
+) -> Affected:
+    """As `touched_by`, where an event touches every window: the units that changed, without a pair for each window."""
+    if not units.columns:
+        return Affected(plan, tuple(united([(a, b + 1) for a, b in (*whole, *published)], last=True)))
+    units = units.persist(StorageLevel.MEMORY_AND_DISK)
+    touched = tuple(published) if units.limit(1).count() else ()
+    return Affected(plan, tuple(whole), touched, units)
 
 
 def work_of_revision(plan: AnyPlan, affected: Affected, *, local: bool) -> Work:

@@ -37,6 +37,7 @@ from trendlake.pipelines.results.windows import MOST, Stretch, united
 from trendlake.pipelines.revision.affected import Affected
 from trendlake.pipelines.revision.changed_pairs import ChangedPairs, changed_pairs
 from trendlake.pipelines.revision.changed_rows import ChangedRows, changed_rows
+from trendlake.pipelines.revision.changed_units import ChangedUnits, changed_units
 from trendlake.pipelines.revision.matching import matching
 from trendlake.pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
 from trendlake.pipelines.revision.rewrite import Published, Rewrite
@@ -48,11 +49,14 @@ from trendlake.pipelines.runs.events import good_events, typed
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 
+Part = ChangedPairs | ChangedUnits
+"""The events whose rows alone can differ."""
+
 
 @dataclass(frozen=True)
 class RevisionHere:
     """A `Revision`: the windows that changed rows touch, and all `rows` that these should have (`plan.result_schema`
-    and the origin); with `pairs` those of its events only. `changed`: what came and went in the source. `checks`: those
+    and the origin); with `part` those of its events only. `changed`: what came and went in the source. `checks`: those
     of the results contract on `rows`. `rewrite`: the difference from the version of the results that was the newest;
     None if no window is touched."""
 
@@ -64,7 +68,7 @@ class RevisionHere:
     source_changes: SourceChanges
     checks: tuple[Check, ...] = ()
     rewrite: Rewrite | None = None
-    pairs: ChangedPairs | None = None
+    part: Part | None = None
 
     local = True
 
@@ -96,8 +100,8 @@ class RevisionHere:
             return self.rewrite
 
         def here() -> Rewrite | NotHere | None:
-            published = _published(self.run, results_version, self.affected, self.pairs)
-            if self.pairs is not None and not self.pairs.allows(published.near, self.rows.num_rows):
+            published = _published(self.run, results_version, self.affected, self.part)
+            if self.part is not None and not self.part.allows(published.near, self.rows.num_rows):
                 return None
             return _rewrite(published, self.run, self.rows)
 
@@ -126,15 +130,15 @@ def revision_here(
         return RevisionHere(run, task, affected, plan.result_schema.empty_table(), changed, changes)
     if len(affected.stretches) > MOST:
         return NotHere("windows all over the place")
-    slices = tuple((plan.windows.start(first), plan.windows.end(last)) for first, last in affected.stretches)
-    pairs = changed_pairs(run, seen) if changed.every is None else None
-    if pairs is not None:
-        published = _published(run, results_version, affected, pairs)
-        computed = _computed(run, pairs.events(changed.source, slices, limits.REVISED), affected, slices)
-        computed = computed.filter(pairs.chosen(computed))
-        if pairs.allows(published.near, computed.num_rows):
+    slices = tuple(plan.windows.span(range(first, last + 1)) for first, last in affected.stretches)
+    part = changed_pairs(run, seen) or changed_units(run, seen) if changed.every is None else None
+    if part is not None:
+        published = _published(run, results_version, affected, part)
+        computed = _computed(run, part.events(changed.source, slices, limits.REVISED), affected, slices)
+        computed = computed.filter(part.chosen(computed))
+        if part.allows(published.near, computed.num_rows):
             affected = Affected(plan, touched=affected.stretches)
-            return _revision(run, task, affected, changed, changes, computed, published, pairs)
+            return _revision(run, task, affected, changed, changes, computed, published, part)
     if contract.documents is not None:
         changed.source.refuse_large()
     published = _published(run, results_version, affected)
@@ -158,7 +162,7 @@ def _revision(
     changes: SourceChanges,
     computed: pa.Table,
     published: Published,
-    pairs: ChangedPairs | None = None,
+    part: Part | None = None,
 ) -> RevisionHere | NotHere:
     """Where the rows may be published."""
     rows = with_origin(_hull(run, affected), computed, task.version)
@@ -168,7 +172,7 @@ def _revision(
         return checks
     if isinstance(rewrite, NotHere):
         return rewrite
-    return RevisionHere(run, task, affected, rows, changed, changes, checks, rewrite, pairs)
+    return RevisionHere(run, task, affected, rows, changed, changes, checks, rewrite, part)
 
 
 def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...] | NotHere:
@@ -182,13 +186,14 @@ def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...] | NotHere:
     return tuple(checks)
 
 
-def _published(run: Run, version: int, affected: Affected, pairs: ChangedPairs | None = None) -> Published:
+def _published(run: Run, version: int, affected: Affected, part: Part | None = None) -> Published:
     """Raises NotHereError where the rows are too many to be held: then a kernel would have much to do, too."""
     table = table_here(run.lake, run.warehouse.results(run.name), version)
     slices = [slice_of(run.plan, *stretch) for stretch in affected.stretches]
-    return Published.of(
-        table, run.plan.owned(range(1))[0], slices, limits.REVISED, None if pairs is None else pairs.chosen
-    )
+    time, most = run.plan.owned(range(1))[0], limits.REVISED
+    if isinstance(part, ChangedUnits):
+        return Published.among(table, time, slices, most, part.among)
+    return Published.of(table, time, slices, most, None if part is None else part.chosen)
 
 
 def _rewrite(published: Published, run: Run, rows: pa.Table) -> Rewrite | NotHere:

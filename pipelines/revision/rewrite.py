@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from trendlake.cep_core import AnyPlan
 from trendlake.pipelines.lake.commit import Commit
-from trendlake.pipelines.lake.here.read import Slices, TableHere
+from trendlake.pipelines.lake.here.read import Condition, Slices, TableHere
 from trendlake.pipelines.lake.road import NotHere, tried
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.owned_rows import OwnedRows
@@ -44,6 +44,13 @@ class Published:
         NotHereError where the rows in `slices` are more than `most`."""
         rows = table.near_time(time, slices).rows(table.schema.names, time, slices, most)
         return cls(table, time, rows if chosen is None else rows.filter(chosen(rows)), rows.num_rows)
+
+    @classmethod
+    def among(cls, table: TableHere, time: str, slices: Slices, most: int, only: Condition) -> Published:
+        """The rows whose `time` is in `slices` and for which `only` is true. Raises NotHereError where they are
+        more than `most`."""
+        rows = table.near_time(time, slices).rows(table.schema.names, time, slices, most, only)
+        return cls(table, time, rows, rows.num_rows)
 
     @classmethod
     def of_windows(cls, table: TableHere, time: str, owned: OwnedRows, most: int) -> Published:

@@ -43,8 +43,8 @@ def last_ready(run: Run, version: int) -> int | None:
 
 
 def last_complete(run: Run, reached: int) -> int:
-    """The last window that ends at or before `reached`, a watermark in microseconds."""
-    return run.plan.windows.after(reached) - 1
+    """The last window whose events are before `reached`, a watermark in microseconds."""
+    return run.plan.windows.complete(reached)
 
 
 def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) -> int:

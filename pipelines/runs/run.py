@@ -6,11 +6,10 @@ import shlex
 from dataclasses import dataclass, field, replace
 
 from trendlake.cep_core import AnyPlan, Pattern, compile_plan, load_pattern
-from trendlake.cep_core.events.windows import BEGINNING, both
+from trendlake.cep_core.events.windows import AGES, BEGINNING, both
 from trendlake.cep_core.plan import in_calendar
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import source_contract
-from trendlake.pipelines.contracts.published_kinds import refuse_unpublished
 from trendlake.pipelines.errors import BadTimeError, StepOrderError
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import On, Roads
@@ -28,8 +27,8 @@ from trendlake.pipelines.runs.stage import Record, Stage
 
 @dataclass(frozen=True)
 class Run:
-    """A run computes the windows that end in `(start_us, end_us]`, microseconds since the epoch. Where rows wait for
-    time to come (`plan.waits`), also those before whose rows may still have been waited for."""
+    """A run computes the windows that end in `(start_us, end_us]`, microseconds since the epoch; and those before whose
+    rows may still have been waited for (`plan.waits`), or are changed by events of the interval (`windows.ahead`)."""
 
     lake: Lake
     project: Project
@@ -91,8 +90,15 @@ class Run:
 
     @property
     def _ending(self) -> range:
-        back = self.lateness + self.plan.windows.longest if self.plan.waits else 0
+        back = self.lateness + self.plan.windows.longest if self.plan.waits else self.ahead
         return self.plan.windows.ending_in(self.start_us - back, self.end_us)
+
+    @property
+    def ahead(self) -> int:
+        """How far before the interval windows end that new events may change, microseconds; 0 where any may be, or
+        where none is corrected."""
+        ahead = self.plan.windows.ahead
+        return 0 if ahead >= AGES or self.pattern.consistency == "weak" else ahead
 
     @property
     def lateness(self) -> int:
@@ -112,6 +118,11 @@ class Run:
             return (self.start_us, self.start_us)
         start, end = self.plan.windows.span(self.windows)
         return max(start, BEGINNING), end
+
+    @property
+    def reopens(self) -> bool:
+        """Whether its events may change rows of any window that is published."""
+        return self.plan.windows.ahead >= AGES and self.pattern.consistency != "weak"
 
     @property
     def owned(self) -> tuple[str, int, int]:
@@ -215,18 +226,14 @@ def prepare(
     start_us: int,
     end_us: int,
     on: On | None = None,
-    *,
-    to_publish: bool = True,
 ) -> Run:
-    """Load and check what the run is about. `lake`: with the project's warehouse; `to_publish`: it is no trial. Raises
-    PatternErrors, ContractErrors, NotSupportedError, ProjectError, BadTimeError."""
+    """Load and check what the run is about. `lake`: with the project's warehouse. Raises PatternErrors, ContractErrors,
+    ProjectError, BadTimeError."""
     refuse_empty(start_us, end_us)
     if not run_id:
         raise BadTimeError("the run id is empty")
     path = project.pattern_path(pattern)
     loaded = load_pattern(path)
-    if to_publish:
-        refuse_unpublished(loaded)
     refuse_bad_rename(project, loaded, path)
     contract = source_contract(project, str(loaded.source), (loaded.name,))
     plan = compile_plan(loaded, contract.event_schema())

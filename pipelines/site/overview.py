@@ -13,7 +13,7 @@ from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
 from trendlake.pipelines.report.database import HALF, Column, Database, logarithm, stretch, summed
 from trendlake.pipelines.report.facts import Measure, PatternFacts
-from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.layout import Layout, present
 from trendlake.pipelines.report.read_rows import NOUN
 from trendlake.pipelines.report.shape import Shape
 from trendlake.pipelines.results.provenance import PLAN_HASH
@@ -182,7 +182,7 @@ def _stretches(
     database: Database, table: Table, pattern: PatternFacts, layout: Layout, plan: AnyPlan | None
 ) -> Counts | None:
     """Of the other kinds: rows are counted (of graphs, what they hold) by stretches of time."""
-    groups = tuple(name for name in pattern.group_by if name in table.names)
+    groups = present(pattern.group_by, table.names)
     keys = _keys(groups)
     columns = {key: Column(group, "text") for key, group in zip(keys, groups, strict=True)}
     columns |= {"t": Column(plan.owned(range(1))[0] if plan else layout.owner), "h": Column(PLAN_HASH)}

@@ -14,7 +14,7 @@ from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.report.amounts import Amount, amount_of
 from trendlake.pipelines.report.facts import PatternFacts, RowResult, Window
-from trendlake.pipelines.report.layout import Layout
+from trendlake.pipelines.report.layout import Layout, present
 from trendlake.pipelines.report.on_clock import local
 from trendlake.pipelines.report.words import lasted
 from trendlake.pipelines.results.columns import ranking_of
@@ -35,7 +35,7 @@ def read_shown(lake: Lake, path: str, pattern: PatternFacts, plan: AnyPlan | Non
     except ProjectError:
         return None
     layout, names = Layout.of(plan.result_schema.names, pattern.kind), plan.result_schema.names
-    groups = tuple(name for name in pattern.group_by if name in names)
+    groups = present(pattern.group_by, names)
     hidden = {*layout.hidden, *groups, "window_start", "window_end"}
     companions = {f"{name}_log10" for name in names}
     measures = tuple(name for name in names if name not in hidden | companions)

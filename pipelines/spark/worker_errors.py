@@ -12,6 +12,19 @@ from pyspark.errors import PythonException
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
 
+CODES = (
+    "SHARD_TOO_LARGE",
+    "OTHERWISE_WRITTEN",
+    "WINDOW_TOO_LARGE",
+    "TOO_MANY_MATCHES",
+    "NOT_SUPPORTED",
+    "BAD_EVENTS",
+    "SKIP_FAILED",
+    "SEARCH_TOO_LONG",
+    "LIMIT",
+)
+"""Of the errors that a worker raises for the user."""
+
 
 @contextmanager
 def told_by_workers() -> Iterator[None]:
@@ -27,8 +40,7 @@ def told_by_workers() -> Iterator[None]:
 
 
 def _original_error(traceback: str) -> TrendlakeError | None:
-    codes = "SHARD_TOO_LARGE|OTHERWISE_WRITTEN|WINDOW_TOO_LARGE|TOO_MANY_MATCHES|NOT_SUPPORTED|BAD_EVENTS"
-    code = re.search(rf"\[({codes})\] (.*)", traceback)
+    code = re.search(rf"\[({'|'.join(CODES)})\] (.*)", traceback)
     if code is None:
         return None
     return coded(code[1], code[2])

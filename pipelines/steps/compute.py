@@ -17,7 +17,7 @@ from trendlake.pipelines.results.computation import Outcomes, answers_here, stag
 from trendlake.pipelines.results.ledger import notes, read_ledger
 from trendlake.pipelines.results.member_reuse import NONE, Settled, settled_members
 from trendlake.pipelines.results.notes import Note
-from trendlake.pipelines.results.reuse import changed, reuse_check
+from trendlake.pipelines.results.reuse import changed, reopened, reuse_check
 from trendlake.pipelines.results.source_events import SourceEvents
 from trendlake.pipelines.results.staging import stage_answers, stage_nothing
 from trendlake.pipelines.runs.consistency import watermark_of
@@ -159,11 +159,15 @@ def _rows(tasks: Iterable[_Task], span: tuple[int, int]) -> int:
 
 
 def _changed(run: Run, version: int, table: str | None, record: Record) -> tuple[Run, Settled]:
-    """The run of those windows that the published results do not hold already, by another form of the pattern; and the
-    members of a family that they hold already in these windows."""
+    """The run of those windows that the published results do not hold already, by another form of the pattern, or with
+    those before that its events may change; and the members of a family that they hold already in these windows."""
     path = run.warehouse.results(run.name)
     if not exists(run.lake, path):
         return run, NONE
+    if run.reopens and run.windows:
+        windows = reopened(run, read_ledger(run.lake, run.name, run.plan, run.contract.name), version)
+        record.windows = len(windows)
+        return run.narrowed(windows), NONE
     commits = recent_commits(run.lake, path)
     forms = {note.plan_hash for commit in commits if (note := Note.of_commit(commit.note)) is not None}
     if forms <= {run.plan.hash}:

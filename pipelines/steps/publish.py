@@ -104,8 +104,9 @@ def _commit(run: Run, asked: Run, basis: Basis, publications: Publications, reco
     _refuse_changed(run, asked, ledger, basis)
     last_window = last_ready(run, int(record.source_version or 0))
     windows = ready(run.windows, last_window)
-    shown = ready(asked.windows, last_window)
-    withheld = asked.windows[len(shown) :]
+    every = range(min(run.windows.start, asked.windows.start), asked.windows.stop) if run.windows else asked.windows
+    shown = ready(every, last_window)
+    withheld = every[len(shown) :]
     owned, held_back = ((slice_of(run.plan, some[0], some[-1]),) if some else () for some in (shown, withheld))
     note = replace(
         noted(run, basis, [windows], ledger.table_id, work_of_run(run.plan, windows, partly=partly)),

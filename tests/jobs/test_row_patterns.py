@@ -1,4 +1,4 @@
-"""Kind match_recognize on the command line: commands that need no published results take it, the others refuse it."""
+"""Kind match_recognize on the command line: from a text to published rows, revised, and read by another pattern."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from typer.testing import CliRunner
 
 from trendlake.jobs.main import app
 
+LATER = """\
+id,at,symbol,price
+e6,2026-01-01T00:30:00Z,u,8
+e7,2026-01-01T05:30:00Z,u,2
+"""
 EVENTS = """\
 id,at,symbol,price
 e1,2026-01-01T00:00:01Z,u,5
@@ -17,6 +22,13 @@ e2,2026-01-01T00:00:02Z,u,4
 e3,2026-01-01T00:00:03Z,u,3
 e4,2026-01-01T00:00:04Z,u,6
 e5,2026-01-01T05:00:05Z,u,7
+"""
+AFTER = """\
+name: after
+kind: match_recognize
+source: results/runs
+pattern: |
+  FROM runs MATCH_RECOGNIZE (ORDER BY "end" MEASURES MAX(n) AS longest PATTERN (a+) DEFINE a AS n > 1)
 """
 TESTS = """\
 - name: two events
@@ -43,8 +55,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tests = folder / "conf" / "patterns" / "tests"
     tests.mkdir(parents=True, exist_ok=True)
     (tests / "runs.yaml").write_text(TESTS)
-    downstream = "name: after\nkind: matches\nsource: results/runs\npattern: SEQ(runs a, runs b)\nwithin: 1 day\n"
-    (folder / "after.yaml").write_text(downstream)
+    (folder / "conf" / "patterns" / "after.yaml").write_text(AFTER)
     return folder
 
 
@@ -63,7 +74,7 @@ def test_the_pattern_is_checked_explained_and_tested(project: Path) -> None:
     done(["validate", path, *at(project)])
     said = done(["explain", "runs", "--svg", str(project / "runs.svg"), *at(project)])
     assert "class     local" in said
-    assert "on Spark" not in said
+    assert "on Spark  cut by nothing, from ticks" in said
     assert "<svg" in (project / "runs.svg").read_text()
     assert "1 passed" in done(["test", "runs", *at(project)])
 
@@ -75,28 +86,28 @@ def test_it_is_tried_on_a_file_and_on_the_table(project: Path) -> None:
         assert (document["windows"], document["windows_of_source"]) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("run", "runs", *DAY),
-        ("backfill", "runs", *DAY),
-        ("revise", "runs"),
-        ("try", "runs", *DAY),
-        ("compute", "runs", *DAY, "--run-id", "a"),
-    ],
-    ids=lambda words: words[0],
-)
-def test_runs_refuse_it(project: Path, words: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(app, [*words, *at(project)])
-    assert result.exit_code != 0
-    assert "[NOT_SUPPORTED]" in result.output
-    assert "match_recognize" in result.output
+def test_its_rows_are_published_revised_and_read(project: Path) -> None:
+    """A row pattern, and one of row patterns over its results."""
+    assert [(row["match_id"], row["n"]) for row in rows(project, "try", "runs", *DAY)] == [("e1", 4)]
+    done(["run", "runs", *DAY, *at(project)])
+    done(["run", "after", *DAY, *at(project)])
+    assert [(row["match_id"], row["n"]) for row in rows(project, "show", "runs")] == [("e1", 4)]
+    assert [row["longest"] for row in rows(project, "show", "after")] == [4]
+    (project / "later.csv").write_text(LATER)
+    done(["ingest", "ticks", str(project / "later.csv"), *at(project)])
+    done(["revise", "runs", *at(project)])
+    done(["revise", "after", *at(project)])
+    assert [(row["match_id"], row["n"]) for row in rows(project, "show", "runs")] == [("e1", 5), ("e5", 2)]
+    assert [row["longest"] for row in rows(project, "show", "after")] == [5]
+    done(["backfill", "runs", *DAY, *at(project)])
+    assert "e5" in done(["diff", "runs", "--from", "1", "--to", "2", *at(project)])
+    assert "e1" in done(["history", "runs", "--window", "2026-01-01T00:30:00Z", *at(project)])
 
 
-def test_its_results_are_no_source_yet(project: Path) -> None:
-    result = CliRunner().invoke(app, ["validate", str(project / "after.yaml"), *at(project)])
-    assert result.exit_code != 0
-    assert "'runs' is of kind match_recognize, whose results no run publishes yet" in result.output
+def rows(project: Path, *words: str) -> list[dict[str, object]]:
+    """Those of the document that a command prints."""
+    document = json.loads(done([*words, "--json", *at(project)]))
+    return sorted(document["rows"], key=str)
 
 
 def test_documents_have_no_row_patterns(project: Path) -> None:

@@ -1,4 +1,4 @@
-"""Patterns of kinds matches, automaton and algebra over the tests' flights."""
+"""Patterns of kinds matches, automaton, algebra and match_recognize over the tests' flights."""
 
 from __future__ import annotations
 
@@ -63,6 +63,17 @@ pattern: |
 within: 12 hours
 """
 """Its attributes have names that are other things in the tables of other kinds."""
+RISES = """\
+name: rises
+kind: match_recognize
+description: For the tests.
+source: flights
+pattern: |
+  FROM flights MATCH_RECOGNIZE (
+    PARTITION BY Tailnum ORDER BY event_time
+    MEASURES COUNT(*) AS legs, LAST(up.dep_delay) - low.dep_delay AS gain
+    PATTERN (low up+) DEFINE up AS dep_delay > PREV(dep_delay))
+"""
 
 
 def pattern_file(lake: Flights, text: str) -> str:

@@ -27,7 +27,7 @@ HIGHEST = re.compile(r"maximum: \d+")
 def recomputed(run: Run, version: int, windows: range) -> list[dict[str, Any]]:
     """What the windows' rows are at a version of the source: the whole table split at once, one call of the kernels."""
     events, reached = _good(run, version)
-    low, high = run.plan.windows.start(windows[0]), run.plan.windows.end(windows[-1])
+    low, high = run.plan.windows.span(windows)
     if run.plan.kind == "xml_join":
         return in_order(rows_of_documents(run, events, windows), run)
     times = pc.cast(events[run.plan.schema.event_time], pa.int64())

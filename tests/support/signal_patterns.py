@@ -216,6 +216,93 @@ output: non_overlap
 return: {total: SUM(b.price)}
 within: 5 hours
 """,
+    # Each match begins behind the one before: a change may move all later ones of its place.
+    "row patterns": """\
+kind: match_recognize
+pattern: |
+  FROM signals MATCH_RECOGNIZE (
+    PARTITION BY place ORDER BY event_time
+    MEASURES FIRST(down.price) AS top, LAST(up.price) AS back, COUNT(*) AS n
+    PATTERN (down+ up{1,3}?)
+    DEFINE down AS price <= PREV(price), up AS price > PREV(price))
+""",
+    "row patterns within hours": """\
+kind: match_recognize
+pattern: |
+  FROM signals MATCH_RECOGNIZE (
+    PARTITION BY place ORDER BY event_time
+    MEASURES SUM(a.price) AS total, CLASSIFIER() AS label
+    ALL ROWS PER MATCH
+    PATTERN (a b* c?)
+    DEFINE a AS event_type = 'A', b AS b.price >= a.price, c AS event_type = 'C')
+within: 5 hours
+""",
+    # Without a chain: only hours around a change are read.
+    "row patterns from each row": """\
+kind: match_recognize
+pattern: |
+  SELECT n, total FROM signals MATCH_RECOGNIZE (
+    PARTITION BY place ORDER BY event_time
+    MEASURES COUNT(*) AS n, SUM(price) AS total
+    AFTER MATCH SKIP TO NEXT ROW
+    PATTERN (a b+)
+    DEFINE a AS event_type = 'A', b AS SUM(price) < 15)
+  WHERE n > 2
+within: 7 hours
+""",
+    "row patterns from each row of all": """\
+kind: match_recognize
+pattern: |
+  FROM signals MATCH_RECOGNIZE (
+    PARTITION BY level, remark ORDER BY event_time
+    MEASURES MATCH_NUMBER() AS m, CLASSIFIER() AS label, COUNT(b.*) AS between
+    ALL ROWS PER MATCH WITH UNMATCHED ROWS
+    AFTER MATCH SKIP TO NEXT ROW
+    PATTERN (a b*? c)
+    DEFINE a AS price > 2, c AS price < 2)
+""",
+    "row patterns at the edges": """\
+kind: match_recognize
+pattern: |
+  FROM signals MATCH_RECOGNIZE (
+    PARTITION BY place ORDER BY event_time
+    MEASURES COUNT(c.*) AS n, NEXT(LAST(event_id)) AS behind
+    PATTERN (^ a+ | b c+ $ | d e)
+    DEFINE a AS event_type = 'A', b AS event_type = 'B', d AS NEXT(price) > 5, e AS event_type != PREV(event_type))
+""",
+    "row patterns onward to a variable": """\
+kind: match_recognize
+pattern: |
+  FROM signals MATCH_RECOGNIZE (
+    PARTITION BY place ORDER BY event_time
+    MEASURES MATCH_NUMBER() AS m, FIRST(u.price) AS u, LAST(any1.price) AS p
+    AFTER MATCH SKIP TO FIRST last1
+    PATTERN (any1 (x | u)+? last1)
+    DEFINE x AS price <= PREV(price), u AS price > 3, last1 AS event_type = 'A' OR MATCH_NUMBER() > 3)
+within: 9 hours
+""",
+    # The latest first, with empty matches: every new event is before all others.
+    "row patterns backwards": """\
+kind: match_recognize
+pattern: |
+  FROM (SELECT *, price * 2 AS twice FROM signals WHERE event_type != 'C') MATCH_RECOGNIZE (
+    PARTITION BY place ORDER BY event_time DESC, price
+    MEASURES SUM(twice) AS total, COUNT(*) AS n
+    ALL ROWS PER MATCH
+    PATTERN (a*)
+    DEFINE a AS twice >= PREV(twice))
+""",
+    "row patterns for each": """\
+kind: match_recognize
+for_each: {least: [1, 4]}
+pattern: |
+  FROM signals MATCH_RECOGNIZE (
+    PARTITION BY place ORDER BY event_time
+    MEASURES COUNT(*) AS n, MAX(price) AS most
+    PATTERN (a b*)
+    DEFINE a AS price >= $least, b AS price > PREV(price))
+within: 12 hours
+""",
     # Columns of doubles, floats, decimals and dates as groups and partitions: a NaN is a NULL, -0.0 is 0.0.
     "doubles as groups": """\
 kind: trends
@@ -264,9 +351,10 @@ return: {level: SUM(b.price), total: SUM(b.price)}
 within: 5 hours
 """,
 }
-KINDS = ("plain", "algebra", "documents")
-"""One of each sort of work in a worker: kernels by partition, operators over a partition, documents in one shard."""
-ALWAYS = ("plain", "lengths", "maximal runs", "automaton", "documents of all history")
+KINDS = ("plain", "algebra", "documents", "row patterns")
+"""One of each sort of work in a worker: kernels by partition, operators over a partition, documents in one shard, and a
+partition of all time."""
+ALWAYS = ("plain", "lengths", "maximal runs", "automaton", "documents of all history", "row patterns within hours")
 """Those that `make test` tries too; `make chaos` tries all."""
 EDITS = {
     "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),
@@ -279,6 +367,8 @@ EDITS = {
     "a group that is NULL": ("plain", "group_by: [place]", "group_by: [day]"),
     "no attribute": ("algebra", ", n, total", ", total"),
     "no partition": ("doubles as partitions", "[level, account]", "[account]"),
+    "another quantifier": ("row patterns", "up{1,3}?", "up{1,3}"),
+    "a row for each row": ("row patterns", "PATTERN (down+", "ALL ROWS PER MATCH PATTERN (down+"),
     "another lifetime": ("arcs that come and go", "2026-01-02T09:00:00Z", "2026-01-02T18:00:00Z"),
 }
 """What an analyst changes: in which pattern, what, into what."""
@@ -307,6 +397,12 @@ arcs:
   - {{from: p, to: q, when: "e.event_type = 'A'", set: {{n: n + 1}}}}
 partition_by: [{partition}]
 within: 6 hours
+"""
+STREAKS = """\
+kind: match_recognize
+pattern: |
+  FROM signals MATCH_RECOGNIZE (
+    {partition} ORDER BY event_time MEASURES COUNT(*) AS n {rows} PATTERN (a+) DEFINE a AS event_type = 'A')
 """
 DOCUMENTS = """\
 kind: xml_join
@@ -355,6 +451,10 @@ where: ["[place]"]
 output: compressed
 within: 6 hours
 """,
+    "streaks": STREAKS.format(partition="", rows="ONE ROW PER MATCH"),
+    "streaks by place": STREAKS.format(partition="PARTITION BY place", rows="ONE ROW PER MATCH"),
+    "rows of streaks": STREAKS.format(partition="", rows="ALL ROWS PER MATCH"),
+    "short streaks": STREAKS.format(partition="", rows="ONE ROW PER MATCH") + "within: 6 hours\n",
     "two queries of documents": DOCUMENTS.format(returned="value: $l")
     + """\
   noted:

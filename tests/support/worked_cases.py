@@ -72,9 +72,13 @@ def run_of(
     fullest window holds."""
     pattern = load_pattern(query)
     plan = compile_plan(pattern, contract.event_schema())
-    held = [windows for time in times if (windows := plan.windows.holding(time))]
-    first, last = min(windows[0] for windows in held), max(windows[-1] for windows in held)
-    fullest = max(sum(j in windows for windows in held) for j in range(first, last + 1))
+    if plan.windows.ahead:  # those in whose panes there are events; a window may hold all events
+        owners = [plan.windows.after(time) for time in times]
+        first, last, fullest = min(owners), max(owners), len(times)
+    else:
+        held = [windows for time in times if (windows := plan.windows.holding(time))]
+        first, last = min(windows[0] for windows in held), max(windows[-1] for windows in held)
+        fullest = max(sum(j in windows for windows in held) for j in range(first, last + 1))
     profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest, driver_rows=1)})
     start, end = plan.windows.end(first) - 1, plan.windows.end(last)
     warehouse = Warehouse(profile.warehouse_of(project))
@@ -121,14 +125,15 @@ def answers(questions: Sequence[Question]) -> list[Answers]:
         by_source.setdefault((contract.name, question.version, named), []).append(number)
     read = [_read_together({n: questions[n] for n in numbers}) for numbers in by_source.values()]
     own = [_read_alone(number, question) for number, question in enumerate(questions)]
-    groups = [own[first : first + AT_ONCE] for first in range(0, len(own), AT_ONCE)]
-    by_cut = {
-        "windows": pa.concat_tables([frame.toArrow() for frame in read]),
-        "chosen": pa.concat_tables([reduce(DataFrame.unionAll, group).toArrow() for group in groups]),
-    }
+    by_cut = {"windows": _collected(read), "chosen": _collected(own)}
     return [
         {cut: _rows(question, n, streams) for cut, streams in by_cut.items()} for n, question in enumerate(questions)
     ]
+
+
+def _collected(frames: Sequence[DataFrame]) -> pa.Table:
+    groups = [frames[first : first + AT_ONCE] for first in range(0, len(frames), AT_ONCE)]
+    return pa.concat_tables([reduce(DataFrame.unionAll, group).toArrow() for group in groups])
 
 
 def _rows(question: Question, number: int, streams: pa.Table) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from trendlake.cep_core.errors import (
 )
 from trendlake.cep_core.events.names import reserved, same_name
 from trendlake.cep_core.events.schema import EventSchema, family
+from trendlake.cep_core.events.windows import AGES
 from trendlake.cep_core.expressions.types import ExpressionError
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.unparse import duration
@@ -102,7 +103,17 @@ class _Checker(Checking):
         )
         plan = _pruned(plan)
         self._warnings(plan, named)
+        self._consistency(plan)
         return replace(plan, warnings=tuple(self.warnings), advice=tuple(self.adviser.advice))
+
+    def _consistency(self, plan: RowPatternPlan) -> None:
+        """Reports a pattern that waits for what no time decides."""
+        if self.pattern.consistency != "strong" or plan.windows.ahead < AGES:
+            return
+        message = "consistency: strong waits until no later row can change a match, and here any later row may"
+        hint = "state within, and use neither NEXT nor $ nor another order than by time; or consistency: middle"
+        place = self.pattern.document.place(("consistency",))
+        self.errors.append(NotSupportedError(message, place=place, hint=hint))
 
     # --- the input
 

@@ -36,11 +36,6 @@ class MatchRecognizePattern(FamilyPattern):
     def groups(self) -> tuple[str, ...]:
         return (*self.parameter_names, *(one.text for one in parse_query(self.pattern).query.partition_by))
 
-    @property
-    def measures(self) -> tuple[str, ...]:
-        query = parse_query(self.pattern).query
-        return tuple(item.name.text for item in query.items or query.measures if item.name is not None)
-
     def parameters_in_pattern(self) -> list[s.Parameter]:
         query = parse_query(self.pattern).query
         around = [item.value for item in (*(query.items or ()), *query.measures)]

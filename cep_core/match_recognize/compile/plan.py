@@ -9,14 +9,14 @@ from typing import ClassVar
 import pyarrow as pa
 
 from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, key_type
-from trendlake.cep_core.events.windows import AGES, END, Windows
+from trendlake.cep_core.events.windows import AGES, Windows, WindowsAhead
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.fingerprint import ADDED, added, fingerprint
 from trendlake.cep_core.language import syntax as s
-from trendlake.cep_core.match_recognize.compile.leaves import LIST, columns_of
+from trendlake.cep_core.match_recognize.compile.leaves import LIST, Navigation, Number, columns_of, every
 from trendlake.cep_core.match_recognize.compile.program import Program, program_of
-from trendlake.cep_core.match_recognize.compile.syntax import Part
-from trendlake.cep_core.plan import PANE, OneForm, ResultShape
+from trendlake.cep_core.match_recognize.compile.syntax import Anchor, Part, walk
+from trendlake.cep_core.plan import InPanes, ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a text that stays the same changes."""
@@ -24,10 +24,6 @@ LANGUAGE_VERSION = 1
 ENGINE_VERSION = 1
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0012-versions-of-results.md)."""
-
-
-_LONG_AGO = -(2**60)
-"""Microseconds since the epoch, before the year 1."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,7 @@ class Onward:
 
 
 @dataclass(frozen=True)
-class RowPatternPlan(OneForm):
+class RowPatternPlan(InPanes):
     """One pattern of kind match_recognize, ready to run; an `AnyPlan`.
 
     `inputs`: the columns of the rows; `where`: which events are rows. `rows`: one,
@@ -143,28 +139,38 @@ class RowPatternPlan(OneForm):
 
     @property
     def unit_key(self) -> tuple[str, ...]:
-        """Partition columns, if they are all columns of the source."""
+        """Partition columns that are columns of the source: without computed ones a unit has several partitions. A
+        result column of such a name has the values of that column."""
         plain = {column.name: column.origin for column in self.inputs if column.value is None}
-        if not all(name in plain for name in self.partition_by):
-            return ()
-        return self.schema.stored(plain[name] for name in self.partition_by)
+        names = [(name, plain[name]) for name in self.partition_by if name in plain]
+        return self.schema.stored(origin for name, origin in names if name == origin or origin not in self.key)
 
     @property
     def within(self) -> int:
         return AGES if self.bound is None else self.bound
 
-    @property
-    def pane(self) -> int:
-        """Length of a pane, microseconds: a limit of rows is one of a pane."""
-        return min(self.within, PANE)
-
-    @property
+    @cached_property
     def windows(self) -> Windows:
-        """One window, all of time: rows may depend on any event before and after them."""
-        return Windows(END - _LONG_AGO, END - _LONG_AGO, _LONG_AGO)
+        """Window j owns the rows that end in pane j. They depend on all events of their partitions before, as matching
+        is a chain, and on those up to `within` after. The former is so without a chain too, where conditions or
+        measures read rows or numbers before the match; the latter is all events, where they read rows behind it."""
+        asked = [value for _, value in self.defines]
+        asked += [column.value for column in self.measures if column.value is not None]
+        read = [leaf for value in asked for leaf in every(value)]
+        signs = {leaf.sign for leaf in read if isinstance(leaf, Navigation)}
+        anchors = {part.last for part in walk(self.pattern) if isinstance(part, Anchor)}
+        numbered = any(isinstance(leaf, Number) for leaf in read)
+        behind = ahead = self.within
+        if self.onward.mode != "next" or numbered or -1 in signs or False in anchors or not self.forward:
+            behind = AGES
+        if 1 in signs or True in anchors or not self.forward:
+            ahead = AGES
+        return WindowsAhead(behind + self.pane, self.pane, -behind, ahead)
 
-    def owned(self, windows: range) -> tuple[str, int, int]:
-        return "end", self.windows.start(windows[0]), self.windows.end(windows[-1])
+    @property
+    def forward(self) -> bool:
+        """Whether rows are ordered by event time, the earlier first."""
+        return self.by_time and not (self.order_by and self.order_by[0].descending)
 
     @property
     def key(self) -> tuple[str, ...]:

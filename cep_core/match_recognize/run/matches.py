@@ -40,9 +40,10 @@ class Matches:
         return np.arange(len(self.places)) + np.repeat(self.start - self.offset[:-1], self.length)
 
 
-def searched(plan: RowPatternPlan, rows: Rows, can: Int64s | None = None) -> Matches:
+def searched(plan: RowPatternPlan, rows: Rows, can: Int64s | None = None, until: int | None = None) -> Matches:
     """The matches, by the search in Python. `can`: of each row the places, as bits in words, that some match may have
-    there; no others are tried. Raises SkipFailedError, SearchTooLongError."""
+    there; no others are tried. `until`: no match from a row of this time or later is asked for, where rows are in the
+    order of time; microseconds. Raises SkipFailedError, SearchTooLongError."""
     search = Search(plan, rows, None if can is None else _bits(can))
     starts: list[int] = []
     numbers: list[int] = []
@@ -50,7 +51,8 @@ def searched(plan: RowPatternPlan, rows: Rows, can: Int64s | None = None) -> Mat
     places: list[int] = []
     for low, high in zip(rows.bounds[:-1].tolist(), rows.bounds[1:].tolist(), strict=True):
         row, number = low, 1
-        while row < high:
+        stop = high if until is None else low + int(np.searchsorted(rows.times[low:high], until))
+        while row < stop:
             result = search.find(row, low, high, number)
             if result is None:
                 row += 1

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from trendlake.cep_core.errors import SearchTooLongError, SkipFailedError
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan
 from trendlake.cep_core.match_recognize.compile.program import Program
@@ -26,7 +27,8 @@ def run_match_recognize(plan: RowPatternPlan, columns: Columns, windows: range |
 
 
 def _run(plan: RowPatternPlan, rows: Rows, windows: range | None) -> pa.Table:
-    matches = matches_as_forest(plan, rows) or matches_of(plan, rows)
+    until = plan.owned(windows)[2] if windows and plan.forward else None
+    matches = matches_as_forest(plan, rows) or matches_of(plan, rows, until)
     return result_of(plan, rows, matches, windows)
 
 
@@ -48,11 +50,18 @@ def run_over_same_rows(
     return tables
 
 
-def matches_of(plan: RowPatternPlan, rows: Rows) -> Matches:
-    """The matches, by the fastest way there is. Raises SkipFailedError, SearchTooLongError, BadEventsError."""
-    matches = matches_by_passes(plan, rows)
-    if matches is not None:
-        return matches
-    can = hopeful(plan, rows)
-    matches = matches_by_search(plan, rows, can)
-    return searched(plan, rows, can) if matches is None else matches
+def matches_of(plan: RowPatternPlan, rows: Rows, until: int | None = None) -> Matches:
+    """The matches, by the fastest way there is. `until`: as of `searched`. A match from such a row may have other rows,
+    where those behind it were not read: that it cannot be skipped to its end, or that its search is too long, is no
+    error. Raises SkipFailedError, SearchTooLongError, BadEventsError."""
+    can = None
+    try:
+        matches = matches_by_passes(plan, rows)
+        if matches is None:
+            can = hopeful(plan, rows)
+            matches = matches_by_search(plan, rows, can)
+    except (SkipFailedError, SearchTooLongError):
+        if until is None:
+            raise
+        matches = None
+    return searched(plan, rows, can, until) if matches is None else matches

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.random.profile import CI
-from trendlake.cep_core.events.windows import BEGINNING, END, Windows, both, clock_text, moment
+from trendlake.cep_core.events.windows import BEGINNING, END, Windows, WindowsAhead, both, clock_text, moment
 
 TIMES = st.integers(BEGINNING, END)
 
@@ -58,3 +58,18 @@ def test_windows_after_a_time(start: int, end: int, within: int, slide: int, ori
     assert windows.ends(numbers).tolist() == [windows.end(first), windows.end(at)]
     assert both(held, ending) == both(ending, held)
     assert not both(held, range(held.stop, held.stop + 5))
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(1, 1000), st.integers(1, 1000), st.integers(0, 1000))
+@CI
+def test_windows_that_read_ahead(time: int, within: int, slide: int, ahead: int) -> None:
+    """They end where others do, and hold events behind that; they are complete when those are known."""
+    windows, plain = WindowsAhead(within, slide, 3, ahead), Windows(within, slide, 3)
+    assert windows.ending_in(time, time + 5000) == plain.ending_in(time, time + 5000)
+    near = range(windows.at(time) - 2 * windows.overlap - 2, windows.at(time) + 2)
+    holding = [j for j in near if windows.start(j) <= time < windows.end(j) + ahead]
+    assert holding == list(windows.holding(time))
+    assert len(holding) <= windows.overlap
+    assert [end[0] for end in windows.held(np.array([time]))] == [windows.holding(time).start, windows.at(time)]
+    last = windows.complete(time)
+    assert windows.span(range(last, last + 1))[1] <= time < windows.span(range(last + 1, last + 2))[1]

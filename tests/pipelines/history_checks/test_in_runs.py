@@ -132,6 +132,8 @@ PATTERNS = {
     "matches": "kind: matches\npattern: SEQ(A a, A b)\n",
     "automaton": "kind: automaton\nstart: p\nfinal: [q]\narcs: [{from: p, to: q}]\npartition_by: [g]\n",
     "algebra": "kind: algebra\npartition_by: [g]\npattern: SELECT x_1 AS last FROM A NEXT A\n",
+    "match_recognize": "kind: match_recognize\n"
+    "pattern: MATCH_RECOGNIZE (PARTITION BY G PATTERN (a+) DEFINE a AS x > 0)\n",
 }
 SIGNALS = EventSchema(
     {"event_id": "string", "event_time": "timestamp", "event_type": "string", "g": "string", "x": "double"},
@@ -145,6 +147,7 @@ ASKED = {
     ("matches", "rows"): {(3, "2", "3")},
     ("automaton", "rows"): {("v", 3, "0", "1")},
     ("algebra", "rows"): {("v", 3, "0", "1")},
+    ("match_recognize", "rows"): {("v", 3, "0", "1")},
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as sf
 
 from tests.support.flights import Flights, all_steps, flight, renamed
-from tests.support.kinds import GROUNDED, LATER, LEGS, PAIRS, facts_of, pattern_file, published
+from tests.support.kinds import GROUNDED, LATER, LEGS, PAIRS, RISES, facts_of, pattern_file, published
 from trendlake.cep_core import run_plan
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.actions.backfill import run_backfill
@@ -23,6 +23,7 @@ from trendlake.pipelines.results.history import between, values
 from trendlake.pipelines.results.staging import read_staged
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
+from trendlake.pipelines.steps.batch import Member, run_batch
 from trendlake.pipelines.steps.check_results import check_results
 from trendlake.pipelines.steps.check_source import check_source
 from trendlake.pipelines.steps.compute import compute, reached
@@ -123,6 +124,51 @@ def test_events_of_the_algebra_are_published_and_taken_back(
     with pytest.raises(TrendlakeError, match=r"tailnum = 'N10': limit_per_partition, 3 rows") as error:
         compute(limited)
     assert error.value.code == "TOO_MANY_MATCHES"
+
+
+def test_row_patterns_are_published_and_taken_back(
+    lake: Flights, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One row for each match: its id is its first row's. A flight that goes lets other matches come. Pages, histories,
+    a batch, a backfill and expectations."""
+    delays = {1: 10.0, 2: 20.0, 3: 30.0, 4: 25.0, 5: 40.0}
+    legs = [leg(n, f"01T{7 + n:02d}:00:00", "N10", delay) for n, delay in delays.items()]
+    lake.deliver([*legs, leg(9, "02T09:00:00", "N11", 5.0), leg(10, "02T10:00:00", "N11", 6.0)])
+    run = lake.run(pattern_file(lake, RISES), *DAYS, "r1")
+    members = [Member("rises", run), Member("pairs", lake.run(pattern_file(lake, PAIRS), *DAYS, "r1"))]
+    assert len(list(run_batch(lake.lake, members))) == 8
+    assert [member.state for member in members] == ["succeeded"] * 2
+    assert changes(members[0].records[-1]) == (3, 0, 0)
+    assert rises(lake, run) == {("N10", "UA-1"): (3, 20.0), ("N10", "UA-4"): (2, 15.0), ("N11", "UA-9"): (2, 1.0)}
+    assert changes(publish(run)) == changes(all_steps(renamed(run, "r2"))) == (0, 0, 0)
+    results = facts_of(lake, run, tmp_path).results
+    assert results is not None
+    assert (results.group_columns, results.rows, results.unit, results.units) == (("tailnum",), 3, "day", 2)
+    assert results.measures == ("legs", "gain")
+    print_results(Place(lake.project, lake.profile), lake.lake, pattern_file(lake, RISES), Shown(2))
+    assert "rises: the latest of 3 rows" in capsys.readouterr().out
+    path = lake.warehouse.results(run.name)
+    before = latest_version(lake.lake, path)
+    forget(lake, "event_id = 'UA-4'")
+    assert changes(revise(renamed(run, "r3"))) == (0, 1, 1)
+    assert rises(lake, run) == {("N10", "UA-1"): (4, 30.0), ("N11", "UA-9"): (2, 1.0)}
+    numbers, differences = between(lake.lake, path, run.plan, before, before + 1)
+    assert numbers == {"added": 0, "changed": 1, "retracted": 1}
+    assert [one.before["match_id"] for one in differences if one.before is not None] == ["UA-1", "UA-4"]
+    had = values(lake.lake, path, run.plan, {"tailnum": "N10"}, micros_of("2013-03-01T12:00", ""))
+    assert {value.row["match_id"] for value in had if value.row is not None} == {"UA-1", "UA-4"}
+    again = pattern_file(lake, RISES.replace("name: rises", "name: backfilled_rises"))
+    *chunks, total = run_backfill(Place(lake.project, lake.profile), lake.lake, again, *DAYS, DAY, True, False)
+    assert (len(chunks), total["computed"]) == (2, 2)
+    assert published(lake, lake.run(again, *DAYS, "backfilled")) == published(lake, run)
+    expecting = RISES + "expect:\n  - {groups: none_vanish, of_last: 1 window, on_break: fail}\n"
+    with pytest.raises(ChecksFailedError, match="=N10, end from 2013-03-02"):
+        all_steps(lake.run(pattern_file(lake, expecting), "2013-03-02", "2013-03-03", "r4"))
+
+
+def rises(lake: Flights, run: Run) -> dict[tuple[str | None, str], tuple[int, float]]:
+    """The rows of `RISES`."""
+    return {(row["tailnum"], row["match_id"]): (row["legs"], row["gain"]) for row in published(lake, run)}
 
 
 def pairs_of(lake: Flights, run: Run) -> dict[tuple[int, int], tuple[float, int]]:
