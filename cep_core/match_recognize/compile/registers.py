@@ -6,19 +6,12 @@ Two ways to one row and place with equal registers have the same future.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
+from trendlake.cep_core.expressions.columnar import COMPARISONS
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.match_recognize.compile.classes import Condition
-from trendlake.cep_core.match_recognize.compile.leaves import (
-    Label,
-    Leaf,
-    Navigation,
-    Number,
-    Total,
-    every,
-    leaves,
-    whole,
-)
+from trendlake.cep_core.match_recognize.compile.leaves import Label, Leaf, Navigation, Total, every, leaves, whole
 from trendlake.cep_core.match_recognize.compile.program import ACCEPT, Program
 
 FEW_PLACES = 300
@@ -112,7 +105,8 @@ def depends_on_labels(register: Register) -> bool:
 
 class Registers:
     """`listed`: the registers of a pattern's conditions; `read`: of each variable those that its condition reads;
-    `live`: of each place those that tell ways to it apart, because a condition of a place behind it reads them."""
+    `live`: of each place those that tell ways to it apart, because a condition of a place behind it reads them; `most`:
+    where counts stop that are only compared with constants."""
 
     def __init__(self, program: Program, conditions: tuple[Condition, ...]) -> None:
         self.places: dict[Register, int] = {}
@@ -122,6 +116,7 @@ class Registers:
             self.read[one.variable] = frozenset(self.places.setdefault(each, len(self.places)) for each in registers)
         self.listed = tuple(self.places)
         self.live = self._live(program)
+        self.most = _most([one.value for one in conditions if one.value is not None])
 
     def _live(self, program: Program) -> list[tuple[int, ...]]:
         telling = {at for register, at in self.places.items() if depends_on_labels(register)}
@@ -140,6 +135,27 @@ class Registers:
         return [tuple(sorted(one)) for one in result]
 
 
-def of_label_only(node: s.Expr) -> bool:
-    """Whether an argument is CLASSIFIER() alone, or reads neither it nor MATCH_NUMBER()."""
-    return isinstance(node, Label) or not any(isinstance(one, Label | Number) for one in every(node))
+def _most(conditions: list[s.Expr]) -> dict[Register, int]:
+    """Of each count that all conditions compare with whole numbers only, one more than the greatest of these: from
+    there on it stays the same. `COUNT(A.*) < 3` tells 0, 1, 2, 3 and more apart."""
+    most: dict[Register, int] = {}
+    others: set[Register] = set()
+    left = list(conditions)
+    while left:
+        node = left.pop()
+        if isinstance(node, s.Binary) and node.op in COMPARISONS:
+            for count, constant in ((node.left, node.right), (node.right, node.left)):
+                if _is_count(count) and isinstance(constant, s.Literal) and type(constant.value) is int:
+                    most[count] = max(most.get(count, 1), constant.value + 1)
+                    break
+            else:
+                left += s.children(node)
+        elif _is_count(node):
+            others.add(node)
+        else:
+            left += s.children(node)
+    return {register: value for register, value in most.items() if register not in others}
+
+
+def _is_count(node: s.Expr) -> TypeGuard[Total]:
+    return isinstance(node, Total) and node.function == "COUNT" and not node.distinct

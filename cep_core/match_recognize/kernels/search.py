@@ -33,7 +33,8 @@ NONE, TOO_LONG, OVERFLOWED, MORE_DEPTH, MORE_KEYS = -1, -2, -3, -4, -5
 ROWS, LABELS, COUNT, SUM, SUM_REAL, LEAST, GREATEST, LEAST_REAL, GREATEST_REAL, ANY = range(10)
 """Kinds of registers: what a row changes."""
 KIND, LOW, SIZE, FIRST, COLUMN, VARIABLES, WORDS = range(7)
-"""Columns of `Asked.updates`; WORDS: where a sum of doubles finds its words. COLUMN below 0: every row counts."""
+"""Columns of `Asked.updates`. FIRST: whether first rows are remembered, or last ones; of a count where it stops. COLUMN
+below 0: every row counts. WORDS: where a sum of doubles finds its words."""
 
 AT_START, AT_BACK, AT_ROW, LABEL, NUMBER, COUNTED, WHOLE_SUM, REAL_SUM, MEAN, VALUE = range(10)
 """Where a condition finds a value."""
@@ -250,15 +251,13 @@ def _step(asked: Asked, path: Path, depth: int, row: int, variable: int) -> None
                     at += 1
                 registers[to, at] = value
             continue
-        if column < 0:
-            registers[to, at] += 1
+        if column >= 0 and asked.missing[row, column]:
             continue
-        if asked.missing[row, column]:
+        if kind == COUNT:
+            registers[to, at] = min(registers[to, at] + 1, updates[r, FIRST])
             continue
         value = asked.columns[row, column]
-        if kind == COUNT:
-            registers[to, at] += 1
-        elif kind in (SUM, SUM_REAL):
+        if kind in (SUM, SUM_REAL):
             high = value >> 63
             if kind == SUM_REAL:
                 value, high = asked.sums[row, updates[r, WORDS]], asked.sums[row, updates[r, WORDS] + 1]

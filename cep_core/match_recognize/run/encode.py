@@ -36,6 +36,8 @@ from trendlake.cep_core.match_recognize.kernels import search as k
 MOST_WORDS = 64
 """Words of all registers; what remembers more is searched in Python."""
 
+_ALL = 2**62
+"""More rows than there are."""
 _VALUES = {"MIN": (k.LEAST, k.LEAST_REAL), "MAX": (k.GREATEST, k.GREATEST_REAL), "ANY_VALUE": (k.ANY, k.ANY)}
 _VALUES |= {"BOOL_AND": (k.LEAST, k.LEAST), "BOOL_OR": (k.GREATEST, k.GREATEST)}
 
@@ -142,14 +144,14 @@ class Assembly(Instructions):
         return self._update_of_total(register, low)
 
     def _update_of_total(self, total: Total, low: int) -> tuple[list[int], list[int]]:
-        mask = self._mask(total.variables)
+        mask, most = self._mask(total.variables), min(self.memory.most.get(total, _ALL), _ALL)
         if total.rows:
-            return [k.COUNT, low, 1, 0, -1, mask, 0], [0]
+            return [k.COUNT, low, 1, most, -1, mask, 0], [0]
         if total.distinct or total.function not in ("COUNT", "SUM", "AVG", *_VALUES):
             raise NotCompiledError
         column, real = self._column(total.arguments[0], total.kinds[0]), total.kinds[0] == "double"
         if total.function == "COUNT":
-            return [k.COUNT, low, 1, 0, column, mask, 0], [0]
+            return [k.COUNT, low, 1, most, column, mask, 0], [0]
         if total.function in _VALUES:
             return [_VALUES[total.function][real], low, 2, 0, column, mask, 0], [0, 0]
         if not real:

@@ -75,10 +75,13 @@ class LabelChains(Chains):
 
 
 class Totals:
-    """An aggregate. `arguments`: functions of the label of a row, the row, and the number of the match."""
+    """An aggregate. `arguments`: functions of the label of a row, the row, and the number of the match; `most`: where a
+    count stops."""
 
-    def __init__(self, total: Total, variables: frozenset[str], arguments: list[Reader]) -> None:
-        self.total, self.variables, self.arguments = total, variables, arguments
+    def __init__(
+        self, total: Total, variables: frozenset[str], arguments: list[Reader], most: float = math.inf
+    ) -> None:
+        self.total, self.variables, self.arguments, self.most = total, variables, arguments, most
         self.chains = Chains()
         self.start = _START.get(total.function, lambda: None)() if not total.distinct else frozenset()
         if total.function in ("ARRAY_AGG", "STRING_AGG"):
@@ -88,7 +91,7 @@ class Totals:
         if variable not in self.variables:
             return value
         if self.total.rows:
-            return value + 1
+            return min(value + 1, self.most)
         given = self.arguments[0](variable, row, number)
         function = self.total.function
         if function == "ARRAY_AGG":
@@ -104,6 +107,8 @@ class Totals:
             if by is None or (value is not None and not (by > value[0] if function == "MAX_BY" else by < value[0])):
                 return value
             return (by, given)
+        if function == "COUNT":
+            return min(value + 1, self.most)
         return _STEPS[function](value, given)
 
     def result(self, value: Any, function: str) -> Any:
@@ -157,7 +162,6 @@ def rounded(exact: ExactSum, function: str, kind: str) -> float | int | None:
 
 _START: dict[str, Callable[[], Any]] = {"COUNT": lambda: 0, "SUM": lambda: (0, 0, 0, 0), "AVG": lambda: (0, 0, 0, 0)}
 _STEPS: dict[str, Callable[[Any, Any], Any]] = {
-    "COUNT": lambda value, given: value + 1,
     "SUM": added,
     "AVG": added,
     "MIN": lambda value, given: given if value is None or given < value else value,

@@ -3,6 +3,7 @@ twice from one row, place and registers. It is the reference of the kernels, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,8 @@ class Search:
                 return SomeOf(frozenset(variables) or None, first, count, labels=True)
             case Total(variables=variables, arguments=arguments):
                 values = [self.rows.values(one) for one in arguments]
-                return Totals(register, frozenset(variables) or self.every, values)
+                most = self.memory.most.get(register, math.inf)
+                return Totals(register, frozenset(variables) or self.every, values, most)
         return LabelChains()
 
     def _compiled(self, condition: Condition) -> Reader | None:
