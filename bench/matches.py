@@ -95,11 +95,46 @@ def exploding(select: str) -> Measured:
     return Measured(f"A+ B+ C+ E with no E, {select}", taken[1], "s", 5.0, note, at_most=True)
 
 
+OPERATORS = "SEQ(A a?, B b{2,5}, (C c OR D d))"
+
+
+def as_automaton(contiguous: bool) -> dict[str, Any]:
+    """`OPERATORS` as a pattern of kind automaton: a state for each position, and a loop where events may be ignored."""
+
+    def arc(source: str, target: str, kinds: str, **more: bool) -> dict[str, Any]:
+        return {"from": source, "to": target, "when": f"e.event_type IN ({kinds})", **more}
+
+    ends = {"c": "'C'", "d": "'D'"}
+    arcs = [arc("q0", "a", "'A'"), arc("q0", "b1", "'B'"), arc("a", "b1", "'B'")]
+    arcs += [arc(f"b{k}", f"b{k + 1}", "'B'") for k in range(1, 5)]
+    arcs += [arc(f"b{k}", end, kinds) for k in range(2, 6) for end, kinds in ends.items()]
+    if not contiguous:
+        arcs += [arc(state, state, "'A', 'C', 'D'", ignore=True) for state in ("a", "b1", "b2", "b3", "b4")]
+        arcs.append(arc("b5", "b5", "'A', 'B'", ignore=True))
+    return {"kind": "automaton", "start": "q0", "final": [*ends], "arcs": arcs, "partition_by": ["k"]}
+
+
+def operators(select: str) -> Measured:
+    """A pattern of operators, against the same as an automaton, whose rows have no lists of events."""
+    random = np.random.default_rng(1)
+    count = 1_000_000
+    events = events_of(random.choice(list("ABCD"), count, p=[0.2, 0.5, 0.15, 0.15]), k=random.integers(0, 1000, count))
+    automaton = as_automaton(contiguous=select != "skip_till_next_match")
+    query = {"kind": "matches", "pattern": OPERATORS, "where": ["[k]"], "select": select}
+    plans = [plan_of({**one, "within": "1 hour"}, events) for one in (query, automaton)]
+    (mine, rows), (other, others) = (best(lambda plan=plan: run_plan(plan, events)) for plan in plans)  # type: ignore[misc]
+    note = (
+        f"{rows.num_rows:,} matches in {mine:.2f} s; kind automaton {others.num_rows:,} rows in {other:.2f} s; goal 1"
+    )
+    return Measured(f"{OPERATORS}, {select}, of kind automaton", mine / other, "x", 2.0, note, at_most=True)
+
+
 def matches() -> list[Measured]:
     """All measures of kind matches."""
     selections = ("partition_contiguous", "skip_till_next_match")
     speeds = [speed(name, select, window) for select in selections for name in CONDITIONS for window in (500, 2000)]
-    return speeds + [exploding(select) for select in ("skip_till_next_match", "skip_till_any_match", "contiguous")]
+    speeds += [exploding(select) for select in ("skip_till_next_match", "skip_till_any_match", "contiguous")]
+    return speeds + [operators(select) for select in selections]
 
 
 if __name__ == "__main__":

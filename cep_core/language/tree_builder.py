@@ -106,6 +106,9 @@ class Builder(Transformer[Token, Any]):
     def at_least(self, meta: Any, c: list[Any]) -> s.Repeat:
         return self._repeat(meta, c[0], c[1], None)
 
+    def at_most(self, meta: Any, c: list[Any]) -> s.Repeat:
+        return self._repeat(meta, c[0], Token("INT", "0"), c[1])
+
     def between_times(self, meta: Any, c: list[Any]) -> s.Repeat:
         return self._repeat(meta, c[0], c[1], c[2])
 

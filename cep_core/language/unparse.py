@@ -15,6 +15,26 @@ def expression(node: s.Expr) -> str:
     return _text(node, 0)
 
 
+def pattern(node: s.PatternNode) -> str:
+    """A pattern as a user would write it."""
+    match node:
+        case s.Atom(type_name=kind, variable=variable):
+            return kind if kind == variable else f"{kind} {variable}"
+        case s.Repeat(body=body, low=low, high=high):
+            signs = {(1, None): "+", (0, None): "*", (0, 1): "?", (low, low): f"{{{low}}}"}
+            sign = signs.get((low, high), f"{{{low},{'' if high is None else high}}}")
+            inner = pattern(body)
+            return f"{inner}{sign}" if isinstance(body, s.Atom | s.Or) else f"({inner}){sign}"
+        case s.Seq(parts=parts):
+            return f"SEQ({', '.join(map(pattern, parts))})"
+        case s.Or(options=options):
+            return f"({' OR '.join(map(pattern, options))})"
+        case s.And(parts=parts):
+            return f"({' AND '.join(map(pattern, parts))})"
+        case s.Not(body=body, within=within):
+            return f"NOT {pattern(body)}{'' if within is None else f' within {duration(within)}'}"
+
+
 def _text(node: s.Expr, level: int) -> str:
     match node:
         case s.Literal(value=value, kind=kind):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.unparse import duration, expression
+from trendlake.cep_core.language.unparse import pattern as pattern_text
 from trendlake.cep_core.matches.compile.encode import NotCompiledError, assembled, extreme
-from trendlake.cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence
+from trendlake.cep_core.matches.compile.plan import Condition, MatchesPlan, Negation, is_fence
 from trendlake.cep_core.matches.compile.registers import Slot, live_slots
+from trendlake.cep_core.matches.compile.states import START, states_of
 
 _IGNORES = {
     "skip_till_any_match": "ignores any event",
@@ -30,7 +33,10 @@ def explain_matches(plan: MatchesPlan) -> str:
 
 
 def _lines(plan: MatchesPlan) -> Iterator[str]:
-    yield f"plan {plan.hash}, {plan.select}: a run {_IGNORES[plan.select]}"
+    ignores = _IGNORES[plan.select]
+    if plan.tree is not None and plan.select == "skip_till_next_match":
+        ignores = "ignores what it cannot go on with; in a repetition, what that cannot go on with"
+    yield f"plan {plan.hash}, {plan.select}: a run {ignores}"
     yield f"within    {duration(plan.within)} from the first to the last event of a match"
     yield f"reads     {', '.join(plan.columns)}"
     kinds = plan.event_types
@@ -40,8 +46,7 @@ def _lines(plan: MatchesPlan) -> Iterator[str]:
     yield f"shards    by {', '.join(plan.shard_key)} and time" if plan.shard_key else "shards    by time only"
     if plan.never:
         yield "filter    a constant condition is never true: no match at all"
-    for number in range(len(plan.parts)):
-        yield from _state(plan, number)
+    yield from _parts(plan) if plan.tree is None else _tree(plan, plan.tree)
     for negation in plan.negations:
         where = _gap(plan, negation)
         conditions = " AND ".join(expression(one) for one in negation.conditions)
@@ -51,6 +56,44 @@ def _lines(plan: MatchesPlan) -> Iterator[str]:
     yield f"steps     {_steps(plan)}"
     yield f"cost      {_cost(plan)}"
     yield from plan.warnings
+
+
+def _parts(plan: MatchesPlan) -> Iterator[str]:
+    for number in range(len(plan.parts)):
+        yield from _state(plan, number)
+
+
+def _tree(plan: MatchesPlan, tree: s.PatternNode) -> Iterator[str]:
+    """A pattern whose parts are not one after the other: its variables, and the size of its automaton."""
+    yield f"pattern   {pattern_text(tree)}"
+    for number, part in enumerate(plan.parts):
+        often = "one event"
+        if plan.positions.optional(part.variable):
+            often = "any number of events" if part.kleene else "one event or none"
+        elif part.kleene:
+            often = "one event or more"
+        yield f"{part.variable:<9} {part.type_name}: {often}"
+        for condition in plan.conditions:
+            if condition.part == number:
+                yield f"  {_moment(plan, condition)}: {expression(condition.expression)}"
+    states = states_of(plan)
+    between = sum(edge.source != START for edge in states.edges)
+    ends = sum(bool(ways) for ways in states.ends)
+    sizes = f"{len(states.states):,}, {between:,} steps between them; matches begin by {len(states.starting)}, end in"
+    yield f"states    {sizes} {ends}{'' if states.unambiguous else '; equal matches of several runs are one row'}"
+    slots = sorted({slot for live in live_slots(plan) for slot in live})
+    remembered = ", ".join(_slot(plan, slot) for slot in slots)
+    yield f"remembers {remembered or 'nothing: all runs of a state are one'}"
+
+
+def _moment(plan: MatchesPlan, condition: Condition) -> str:
+    reads = s.attributes(condition.expression)
+    last = sorted({read.variable for read in reads if isinstance(read, s.Indexed) and read.index == "LEN"})
+    if last:
+        return f"when {' and '.join(last)} can bind no more"
+    if len({read.variable for read in reads}) > 1:
+        return "each choice of their events, as soon as all are bound"
+    return _WHEN[condition.when] if plan.parts[condition.part].kleene else "the event"
 
 
 def _state(plan: MatchesPlan, number: int) -> Iterator[str]:
@@ -86,6 +129,10 @@ def _slot(plan: MatchesPlan, slot: Slot) -> str:
 
 def _gap(plan: MatchesPlan, negation: Negation) -> str:
     after, limit = negation.after, "" if negation.within is None else f", within {duration(negation.within)} of it"
+    if plan.tree is not None:
+        held = plan.limit_of_last is not None and negation.within is not None
+        back = "; a match is held back until then" if held else ""
+        return f"between the events around it{limit}{back}"
     if after == len(plan.parts) and limit:
         return f"after {plan.parts[-1].variable}{limit}; a match is held back until then"
     if after == 0:

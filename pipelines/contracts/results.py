@@ -39,6 +39,7 @@ SORTS = (
     "witness",
     "log10",
     "events",
+    "optional_events",
     "measure",
     "end_event",
     "graph",

@@ -66,7 +66,8 @@ def entries(kind: str) -> Iterator[Entry]:
     if kind == "algebra":
         yield from (_of_intervals(case) for case in intervals.load() if not case.upstream)
     else:
-        cases = [*load(f"{kind}.yaml"), *(of_lengths() if kind == "trends" else ())]
+        more = {"trends": of_lengths, "matches": of_operators}.get(kind, list)
+        cases = [*load(f"{kind}.yaml"), *more()]
         cases = [case for case in cases if not case.name.startswith("error-")]
         yield from (Entry(case.name, case.query, case.events) for case in cases)
     for line in (FOLDER / f"{kind}.jsonl").read_text().splitlines():
@@ -85,6 +86,11 @@ def of_lengths() -> list[Case]:
     cases = [case for case in load("calendar_and_length.yaml") if OF_LENGTH.search(str(case.query))]
     chosen = [*(case for case in cases if "time_zone" not in case.query), *load("occurrences.yaml")]
     return [replace(case, name=f"lengths: {case.name}") for case in chosen]
+
+
+def of_operators() -> list[Case]:
+    """The worked cases of kind matches about operators."""
+    return [replace(case, name=f"operators: {case.name}") for case in load("operators.yaml")]
 
 
 def _of_intervals(case: intervals.Case) -> Entry:

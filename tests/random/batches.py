@@ -54,7 +54,7 @@ def batches(draw: st.DrawFn, *, documents: bool = True) -> Batch:
         if kind == "trends":
             query, more = draw(strategies.questions(most=12, depth=2))
         elif kind == "matches":
-            query, more = draw(matches.matches_questions())
+            query, more = draw(matches.any_questions())
             query |= draw(st.sampled_from(({}, {}, {}, {"output": "compressed"})))
         elif kind == "algebra":
             asked_for = draw(algebra.cases(most=8))

@@ -64,7 +64,7 @@ def families(draw: st.DrawFn) -> Family:
     if kind == "trends":
         query, rows = draw(strategies.questions(most=12, depth=2))
     elif kind == "matches":
-        query, rows = draw(matches.matches_questions())
+        query, rows = draw(matches.any_questions())
     elif kind == "algebra":
         asked = draw(algebra.cases(most=8))
         query, rows = asked.query, [timed(row) for row in asked.rows]

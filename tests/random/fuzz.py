@@ -108,7 +108,7 @@ def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags
     if kind == "match_recognize":
         return row_patterns.cases(flags["most"])
     if kind == "matches":
-        return matches.matches_questions(**flags)
+        return matches.any_questions(**flags)
     if repeated:
         return repeated_questions()
     return long_questions() if long else questions(**flags)

@@ -15,6 +15,7 @@ from tests.random.strategies import COLUMNS, Question
 from tests.reference.matches import TooManyRunsError, reference
 from tests.support.engines import to_table
 from trendlake.cep_core import PatternErrors, TrendlakeError, compile_query, evaluate, run_plan
+from trendlake.cep_core.derived import derive
 from trendlake.cep_core.events.schema import schema_of
 from trendlake.cep_core.matches.run.compressed import unfold
 from trendlake.cep_core.matches.run.events import Stream
@@ -129,6 +130,56 @@ def _text(parts: Sequence[tuple[str, str, str]]) -> str:
     return written[0] if len(written) == 1 else f"SEQ({', '.join(written)})"
 
 
+COUNTS = ("+", "*", "?", "?", "{2}", "{1,2}", "{,2}", "{2,3}", "{2,}", "{,3}")
+"""How often a part may be there."""
+
+
+@st.composite
+def operators(draw: st.DrawFn, negation: bool) -> tuple[str, list[tuple[str, str, str]]]:
+    """A pattern of any operators, as text; and its parts in order, as of `shapes`."""
+    names = iter("abcd")
+    nots = iter("km" if negation else "")
+    parts: list[tuple[str, str, str]] = []
+
+    def atom(many: bool) -> str:
+        name = next(names)
+        kinds = "AAAAB" if name in "ac" else "AABBBBC"
+        kind = draw(st.sampled_from((*kinds, "ANY")))
+        parts.append((kind, name, "kleene" if many else "one"))
+        return f"{kind} {name}"
+
+    def negated() -> str:
+        name = next(nots, None)
+        if name is None or draw(st.integers(0, 2)):
+            return ""
+        how = draw(st.sampled_from(("not", "not", "not", *LIMITS)))
+        kind = draw(st.sampled_from((*"ABCCD", "ANY")))
+        parts.append((kind, name, how))
+        return f"NOT {kind} {name}{LIMITS.get(how, '')}"
+
+    def node(size: int, many: bool, outermost: bool = False) -> str:
+        count = draw(st.sampled_from(("", "", *COUNTS)))
+        many = many or count not in ("", "?")
+        if size == 1:
+            return atom(many) + count
+        first = draw(st.integers(1, size - 1))
+        sizes = [first, size - first]
+        if draw(st.integers(0, 2)) == 0:
+            return f"({' OR '.join(node(one, many) for one in sizes)}){count}"
+        between = []
+        for place, one in enumerate(sizes):
+            if negation and (place or (outermost and count == "")):
+                between.append(negated())
+            between.append(node(one, many))
+        if outermost and count == "":
+            between.append(negated())
+        text = f"SEQ({', '.join(part for part in between if part)})"
+        return f"({text}){count}" if count else text
+
+    text = node(draw(st.sampled_from((1, 2, 2, 3, 3, 4))), many=False, outermost=True)
+    return text, parts
+
+
 @st.composite
 def conditions(draw: st.DrawFn, parts: Sequence[tuple[str, str, str]]) -> str:
     """One line of `where`."""
@@ -173,11 +224,22 @@ def streams(draw: st.DrawFn, kinds: Sequence[str], most: int, ties: bool = False
 
 @st.composite
 def matches_questions(
-    draw: st.DrawFn, *, negation: bool = True, output: bool = True, ties: bool = False, most: int = 10
+    draw: st.DrawFn,
+    *,
+    negation: bool = True,
+    output: bool = True,
+    ties: bool = False,
+    most: int = 10,
+    any_operator: bool = False,
 ) -> Question:
-    """A legal query of kind matches, mostly, and a stream."""
-    parts = draw(shapes(negation))
-    query: dict[str, Any] = {"kind": "matches", "pattern": _text(parts)}
+    """A legal query of kind matches, mostly, and a stream. `any_operator`: patterns of all operators, with `derive` and
+    `having`."""
+    if any_operator:
+        text, parts = draw(operators(negation))
+    else:
+        parts = draw(shapes(negation))
+        text = _text(parts)
+    query: dict[str, Any] = {"kind": "matches", "pattern": text}
     bound = [part for part in parts if not part[2].startswith("not")]
     lines = [draw(conditions(parts)) for _ in range(draw(st.sampled_from((0, 1, 1, 1, 2))))]
     if draw(st.integers(0, 2)) == 0:
@@ -195,7 +257,20 @@ def matches_questions(
         templates = MEASURES_OF_KLEENE if how == "kleene" else MEASURES_OF_ONE
         measures[f"m{k}"] = draw(st.sampled_from(templates)).format(v=v)
     query["return"] = measures
+    if any_operator:
+        v = draw(st.sampled_from(bound))[1]
+        if draw(st.integers(0, 3)) == 0:
+            query["derive"] = {"z": draw(st.sampled_from(("x + n", "coalesce(x, 0) * 2", "abs(x)")))}
+            query["where"] = [*lines, f"{v}.z > {draw(st.integers(-1, 2))}"]
+        if output and draw(st.integers(0, 3)) == 0:
+            query["return"] = {**measures, "often": f"COUNT({v})"}
+            query["having"] = [draw(st.sampled_from(("often > 0", "often = 0", "often < 2")))]
     return query, draw(streams([kind for kind, _, _ in bound], most, ties))
+
+
+def any_questions(**flags: Any) -> st.SearchStrategy[Question]:
+    """Of the old form or of any operators."""
+    return st.booleans().flatmap(lambda any_operator: matches_questions(any_operator=any_operator, **flags))
 
 
 def engine(
@@ -299,8 +374,13 @@ def unfolded(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> lis
         assert len(inside) == row["matches"] == round(10 ** row["matches_log10"])
         collected += inside
     expected = evaluate(query, table).drop_columns(["match_id", "start", "end"]).to_pylist()
+    collected = [{name: match.get(name, []) for name in expected[0]} for match in collected] if expected else collected
     assert len(expected) == len(collected)
     return differences(expected, collected)
+
+
+def _stream(plan: Any, rows: Sequence[Mapping[str, Any]]) -> Stream:
+    return Stream(plan, derive(to_table(rows, COLUMNS), plan.schema))
 
 
 def _trends_of(matches: Matches) -> list[Any]:
@@ -310,7 +390,7 @@ def _trends_of(matches: Matches) -> list[Any]:
 def interpreted(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], sequence: str | None = None) -> list[str]:
     """How the matches differ, or the errors, when runs are stepped in Python."""
     plan = plan_of(query, to_table(rows, COLUMNS), sequence)
-    stream = Stream(plan, to_table(rows, COLUMNS))
+    stream = _stream(plan, rows)
     answers: list[Any] = []
     for compiled in (True, False):
         try:
@@ -323,9 +403,9 @@ def interpreted(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], seq
 def unmerged(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], sequence: str | None = None) -> list[str]:
     """How the matches differ when no runs are merged."""
     plan = plan_of(query, to_table(rows, COLUMNS), sequence)
-    stream = Stream(plan, to_table(rows, COLUMNS))
+    stream = _stream(plan, rows)
     merged, apart = (sorted(_trends_of(Matches(plan, stream, None, merging=on))) for on in (True, False))
     return [] if merged == apart else [f"{merged} merged, {apart} apart"]
 
 
-__all__ = ["disagreement", "engine", "matches_questions"]
+__all__ = ["any_questions", "disagreement", "engine", "matches_questions"]

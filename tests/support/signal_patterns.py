@@ -118,6 +118,22 @@ where: ["[place]", "b.price >= a.price"]
 return: {total: SUM(b.price)}
 within: 5 hours
 """,
+    # Parts that may be absent: what an event was to a match may change with another event.
+    "operators of matches": """\
+kind: matches
+pattern: SEQ(A a?, NOT C c, B b{1,3}, (C d OR A e))
+where: ["[place]", "b.price >= a.price"]
+return: {often: COUNT(b), gain: e.price - a.price}
+within: 5 hours
+""",
+    "a NOT that may be the last": """\
+kind: matches
+pattern: SEQ((A a OR B b)+, NOT C c, A d?)
+where: ["[place]", "b.price >= a.price"]
+select: skip_till_any_match
+return: {often: COUNT(a)}
+within: 3 hours
+""",
     # Its last arc waits for time to come: what no event touches may change too.
     "automaton": """\
 kind: automaton
@@ -354,7 +370,15 @@ within: 5 hours
 KINDS = ("plain", "algebra", "documents", "row patterns")
 """One of each sort of work in a worker: kernels by partition, operators over a partition, documents in one shard, and a
 partition of all time."""
-ALWAYS = ("plain", "lengths", "maximal runs", "automaton", "documents of all history", "row patterns within hours")
+ALWAYS = (
+    "plain",
+    "lengths",
+    "maximal runs",
+    "a NOT that may be the last",
+    "automaton",
+    "documents of all history",
+    "row patterns within hours",
+)
 """Those that `make test` tries too; `make chaos` tries all."""
 EDITS = {
     "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),

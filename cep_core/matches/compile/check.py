@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import combinations
 
 from trendlake.cep_core.errors import (
     BadConditionError,
@@ -23,6 +24,7 @@ from trendlake.cep_core.matches.compile.check_pattern import PATTERN
 from trendlake.cep_core.matches.compile.check_return import MeasureChecker
 from trendlake.cep_core.matches.compile.model import MatchesPattern
 from trendlake.cep_core.matches.compile.plan import MatchesPlan, is_fence
+from trendlake.cep_core.matches.compile.states import states_of
 
 
 def compile_matches(pattern: MatchesPattern, schema: EventSchema) -> MatchesPlan:
@@ -62,16 +64,34 @@ class _Checker(MeasureChecker):
             never=self.never,
             schema=self.schema,
             advice=tuple(self.adviser.advice),
+            tree=self.tree,
         )
         if plan.output == "compressed":
             self._compressed(plan)
-        if plan.leads and plan.trails and plan.output == "all" and [part.kleene for part in plan.parts] == [True]:
-            self._sub_runs(plan.parts[0].variable)
+        if not self.refused:
+            self._states(plan)
+            one_part = [part.kleene for part in plan.parts] == [True] and plan.tree is None
+            if plan.leads and plan.trails and plan.output == "all" and one_part:
+                self._sub_runs(plan.parts[0].variable)
         if self.errors:
             raise PatternErrors(self.errors)
         for warning in self.warnings:
             warnings.warn(warning, PatternWarning, stacklevel=2)
         return replace(plan, warnings=tuple(self.warnings))
+
+    def _states(self, plan: MatchesPlan) -> None:
+        """Reports a pattern of too many states, and warns of conditions that nothing ever asks."""
+        if not self.errors:
+            try:
+                states_of(plan)
+            except BadPatternError as error:
+                self.report(error, PATTERN, (0, len(self.query.pattern)))
+        for names, part, path in self.compared:
+            pairs = (pair for pair in combinations(names, 2) if not plan.positions.together(*pair))
+            if pair := next(pairs, None):
+                message = f"no match has events of both {' and '.join(pair)}: the condition is never asked"
+                place = self.place_of(path, part.span)
+                self.warnings.append(str(BadConditionError(message, hint="write a condition for each", place=place)))
 
     def _names(self) -> None:
         columns: dict[str, str] = {}
@@ -102,7 +122,7 @@ class _Checker(MeasureChecker):
             if given:
                 message = f"a compressed row stands for any number of matches: it has no {key}"
                 self.report(BadConditionError(message, hint=f"leave out {key}, or write output: all"), ("output",))
-        for negation in plan.negations:
+        for negation in () if self.refused else plan.negations:
             if not is_fence(plan, negation):
                 v = negation.variable
                 message = f"output: compressed where more than its place says what NOT {v} rules out"

@@ -22,6 +22,8 @@ class ConditionChecker(PatternChecker):
         self.conditions: list[Condition] = []
         self.partition: list[str] = []
         self.scoped: list[tuple[str, frozenset[str]]] = []
+        self.compared: list[tuple[list[str], s.Expr, Path_]] = []
+        """The variables of each condition that compares several, but NOTs, and its place."""
         self.never = False
         self.warnings: list[str] = []
 
@@ -73,9 +75,16 @@ class ConditionChecker(PatternChecker):
                 self.report(BadConditionError(message), path, part.span)
             elif nots:
                 self._looks_beyond(part, next(iter(nots)), path)
+                self._compare(reads, part, path)
                 self.of_nots[nots.pop()].append(part)
             else:
+                self._compare(reads, part, path)
                 self.conditions.append(self._moment(part, reads))
+
+    def _compare(self, reads: list[s.Attribute], part: s.Expr, path: Path_) -> None:
+        names = list(dict.fromkeys(read.variable for read in reads if read.variable not in self.of_nots))
+        if len(names) > 1:
+            self.compared.append((names, part, path))
 
     def _looks_beyond(self, part: s.Expr, variable: str, path: Path_) -> None:
         """Warns of a bound on the time of a first or last NOT that is further away than such a NOT looks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +16,15 @@ from trendlake.cep_core.expressions.opcodes import MOST_FIELDS
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.plan import MatchesPlan, aggregated, iterates
 from trendlake.cep_core.matches.compile.registers import (
+    Ask,
+    Registers,
     Slot,
-    is_local,
-    live_slots,
-    moments,
-    scope_parts,
+    registers_of,
     scope_slot,
     seen_reads,
-    slot_of,
     slot_of_newest,
 )
+from trendlake.cep_core.matches.compile.states import START, Edge
 
 
 class NotCompiledError(Exception):
@@ -65,14 +65,14 @@ def extreme(plan: MatchesPlan, slot: Slot) -> Extreme:
 
 
 def _sets(plan: MatchesPlan, slot: Slot, other: s.Expr) -> bool:
-    """Whether the rest of the slot's condition reads a set of values too."""
-    index = slot.condition
-    slots = (
-        slot_of(plan, index, read, moment)
-        for moment in moments(plan, plan.conditions[index])
+    """Whether the rest of the slot's condition reads a set of values too, where it is asked of the slot."""
+    registers = registers_of(plan)
+    return any(
+        (known := registers.slot_of(ask, read, edge)) is not None and known.what == "seen"
+        for ask, edge in registers.all_asks()
+        if ask.condition == slot.condition and slot in registers.slots_of(ask, edge)
         for read in s.attributes(other)
     )
-    return any(one is not None and one.what == "seen" for one in slots)
 
 
 def _size(slot: Slot) -> int:
@@ -90,28 +90,40 @@ class Assembly(Instructions):
     def __init__(self, plan: MatchesPlan) -> None:
         self.plan = plan
         self.columns = plan.schema.families
-        self.live = live_slots(plan)
+        self.registers: Registers = registers_of(plan)
+        self.live = self.registers.live
         self.fields: dict[Slot, int] = {}
-        self.extremes: dict[int, Extreme] = {}
+        self.extremes: dict[Slot, Extreme] = {}
         count = 0
         for slot in sorted({slot for state in self.live for slot in state}):
             self.fields[slot] = count
             count += _size(slot)
             if slot.what == "seen":
-                self.extremes[slot.condition] = extreme(plan, slot)
+                self.extremes[slot] = extreme(plan, slot)
         if count > MOST_FIELDS:
             raise NotCompiledError(f"registers of {count} fields")
         super().__init__(count)
         self.width = count + 1
-        self.index, self.moment = 0, ""
+        self.ask = Ask(-1, newest=True)
+        self.edge: Edge | None = None
         self.moves: list[tuple[int, int, int]] = []
-        arcs = []
-        for k in range(len(plan.parts)):
-            arcs += [
-                self._arc([("take", k)], lambda k=k: self._extend(k)),  # type: ignore[misc]
-                self._arc([("leave", k - 1), ("begin", k)], lambda k=k: self._enter(k)),  # type: ignore[misc]
-                self._arc([("leave", k)], lambda: None),
-            ]
+        known: dict[Any, int] = {}
+        arcs: list[tuple[int, ...]] = []
+
+        def row(key: Any, make: Callable[[], tuple[int, ...]]) -> int:
+            if key not in known:
+                known[key] = len(arcs)
+                arcs.append(make())
+            return known[key]
+
+        edges = self.registers.states.edges
+        self.rows = [row(self._key(edge), lambda edge=edge: self._of_edge(edge)) for edge in edges]  # type: ignore[misc]
+        """Of each edge its row of `arcs`."""
+        self.end_rows = [
+            row((None, asks), lambda asks=asks: self._arc(None, asks, (), lambda: None)) if asks else -1  # type: ignore[misc]
+            for asks in self.registers.at_end
+        ]
+        """Of each state the row that is asked where a match ends; -1: none."""
         self.tables: tuple[Int64s, ...] = tuple(
             np.array(rows, np.int64).reshape(len(rows), width)
             for rows, width in ((arcs, 13), (self.moves, 3), (self.code, 4))
@@ -119,10 +131,10 @@ class Assembly(Instructions):
 
     # --- what Instructions asks
     def of_register(self, read: s.Attribute) -> bool:
-        return slot_of(self.plan, self.index, read, self.moment) is not None
+        return self.registers.slot_of(self.ask, read, self.edge) is not None
 
     def load(self, read: s.Attribute) -> int:
-        slot = slot_of(self.plan, self.index, read, self.moment)
+        slot = self.registers.slot_of(self.ask, read, self.edge)
         if slot is None:
             raise AssertionError(read)  # pragma: no cover - asked of what the register holds
         field, family = self.fields[slot], self._family(slot)
@@ -141,13 +153,28 @@ class Assembly(Instructions):
         return self.columns[self._column(slot)]
 
     def _column(self, slot: Slot) -> str:
-        return self.extremes[slot.condition].read.name if slot.what == "seen" else slot.name
+        return self.extremes[slot].read.name if slot.what == "seen" else slot.name
 
     # --- arcs
-    def _arc(self, asked: list[tuple[str, int]], sets: Callable[[], None]) -> tuple[int, ...]:
-        """A row of `cep_core.kernels.register_programs`: all conditions of some moments, then what is remembered."""
+    def _key(self, edge: Edge) -> Any:
+        """The key of an edge's program: equal keys have one program."""
+        questions = self.registers.question_of(edge)
+        live = self._before(edge), self.live[edge.target]
+        return edge.part, edge.later, questions, live if any(live) else ()
+
+    def _before(self, edge: Edge) -> tuple[Slot, ...]:
+        return () if edge.source == START else self.live[edge.source]
+
+    def _of_edge(self, edge: Edge) -> tuple[int, ...]:
+        questions = self.registers.question_of(edge)
+        return self._arc(edge, questions.asks, questions.scopes, lambda: self._move(edge))
+
+    def _arc(
+        self, edge: Edge | None, asks: tuple[Ask, ...], scopes: tuple[int, ...], sets: Callable[[], None]
+    ) -> tuple[int, ...]:
+        """A row of `cep_core.kernels.register_programs`: all conditions that are asked, then what is remembered."""
         low, when = len(self.code), -1
-        for slot in [slot for moment, part in asked for slot in self._conditions(moment, part)]:
+        for slot in self._conditions(edge, asks, scopes):
             when = slot if when < 0 else self.op(m.AND, when, slot)
         middle, first = len(self.code), len(self.moves)
         sets()
@@ -155,80 +182,77 @@ class Assembly(Instructions):
         reads = self.reads(low, end, [when, *(slot for _, slot, _ in self.moves[first:])])
         return 0, 0, 0, low, middle, when, middle, end, first, last, reads, 0, 0
 
-    def _conditions(self, moment: str, part: int) -> list[int]:
-        """The slots of the conditions that must hold at a moment of a part, without those on the event alone."""
+    def _conditions(self, edge: Edge | None, asks: tuple[Ask, ...], scopes: tuple[int, ...]) -> list[int]:
+        """The slots of the conditions that must hold, without those on the event alone."""
+        self.edge = edge
         programs = []
-        self.moment = moment
-        for index, condition in enumerate(self.plan.conditions):
-            self.index = index
-            binds = condition.part == part and moment in moments(self.plan, condition)
-            if binds and not is_local(self.plan, index, moment):
-                programs.append(self._condition(condition.expression))
-        for index in range(len(self.plan.scoped)):
-            parts = scope_parts(self.plan, index)
-            goes_on = moment == "take" and part in parts and self.plan.parts[part].kleene
-            if goes_on or (moment == "begin" and part in parts[1:]):
-                slot = scope_slot(self.plan, index)
-                programs.append(self.op(m.EQ, self.fields[slot], self.leaf(Agreement(slot.name), "int")))
+        for ask in asks:
+            if edge is None or not self.registers.is_local(ask, edge):
+                self.ask = ask
+                programs.append(self._condition(self.plan.conditions[ask.condition].expression))
+        for index in scopes:
+            slot = scope_slot(self.plan, index)
+            programs.append(self.op(m.EQ, self.fields[slot], self.leaf(Agreement(slot.name), "int")))
         return programs
 
     def _condition(self, expression: s.Expr) -> int:
-        asked = self.extremes.get(self.index)
-        slot = None if asked is None else slot_of(self.plan, self.index, asked.read, self.moment)
-        if asked is None or slot is None or slot.what != "seen":
+        slot = next((one for one in self.registers.slots_of(self.ask, self.edge) if one.what == "seen"), None)
+        if slot is None:
             return self.emit(expression)
+        asked = self.extremes[slot]
         field, other = self.fields[slot], (self.emit(asked.other), self.family(asked.other))
         holds = self.pair(asked.op, (field, self.columns[asked.read.name]), other)
         none = self.op(m.IS_NULL, field)
         return self.op(m.AND, self.op(m.NOT, field + 1), self.op(m.OR, none, holds))
 
-    def _enter(self, k: int) -> None:
-        """The register of a run whose part k has just begun."""
-        before = self.live[k - 1] if k else ()
-        for slot in before:
-            if slot not in self.live[k]:
+    def _move(self, edge: Edge) -> None:
+        """The register of a run that has taken the edge."""
+        after = self.live[edge.target]
+        for slot in self._before(edge):
+            if slot not in after:
                 for field in range(self.fields[slot], self.fields[slot] + _size(slot)):
                     self.moves.append((field, self.constant(None, "null"), 0))
-        for slot in self.live[k]:
-            if slot.part < k:
+        for slot in after:
+            if not self.registers.writes(edge, slot):
                 continue
-            field, value = self.fields[slot], self._event(slot)
-            if slot.what == "seen":
-                later = iterates(self.extremes[slot.condition].read) == "later"
-                missing = self.constant(False, "boolean") if later else self.op(m.IS_NULL, value)
-                self.moves.append((field, self.constant(None, "null") if later else value, 0))
-                self.moves.append((field + 1, missing, 0))
-                continue
-            if slot.function in ("count", "avg"):
-                self.moves.append((field + (slot.function == "avg"), self._known(value), 0))
-            if slot.function != "count":
-                self.moves.append((field, value, 0))
+            if self.registers.begins(edge, slot):
+                self._begin(slot)
+            elif slot.what != "first":
+                self._extend(slot)
 
-    def _extend(self, k: int) -> None:
-        """The register of a run whose part k has taken one more event."""
-        for slot in self.live[k]:
-            if slot.part < k or slot.what in ("first", "scope"):
-                continue
-            field, value = self.fields[slot], self._event(slot)
-            real = self._family(slot) == "double"
-            if slot.what == "seen":
-                pair = (m.GREATEST, m.GREATEST_F) if self.extremes[slot.condition].greatest else (m.LEAST, m.LEAST_F)
-                best = pair[real]
-                self.moves.append((field, self.op(best, field, value), 0))
-                self.moves.append((field + 1, self.op(m.OR, field + 1, self.op(m.IS_NULL, value)), 0))
-                continue
-            if slot.what == "last":
-                self.moves.append((field, value, 0))
-                continue
-            if slot.function in ("count", "avg"):
-                count = field + (slot.function == "avg")
-                self.moves.append((count, self.op(m.ADD, count, self._known(value)), 0))
-            if slot.function in ("sum", "avg"):
-                self.moves.append((field, self.op(m.PLUS_F if real else m.PLUS, field, value), 0))
-            elif slot.function == "min":
-                self.moves.append((field, self.op(m.LEAST_F if real else m.LEAST, field, value), 0))
-            elif slot.function == "max":
-                self.moves.append((field, self.op(m.GREATEST_F if real else m.GREATEST, field, value), 0))
+    def _begin(self, slot: Slot) -> None:
+        """The slot's value after the first event."""
+        field, value = self.fields[slot], self._event(slot)
+        if slot.what == "seen":
+            later = iterates(self.extremes[slot].read) == "later"
+            missing = self.constant(False, "boolean") if later else self.op(m.IS_NULL, value)
+            self.moves.append((field, self.constant(None, "null") if later else value, 0))
+            self.moves.append((field + 1, missing, 0))
+            return
+        if slot.function in ("count", "avg"):
+            self.moves.append((field + (slot.function == "avg"), self._known(value), 0))
+        if slot.function != "count":
+            self.moves.append((field, value, 0))
+
+    def _extend(self, slot: Slot) -> None:
+        """The slot's value after one more event."""
+        field, value = self.fields[slot], self._event(slot)
+        real = self._family(slot) == "double"
+        if slot.what == "seen":
+            pair = (m.GREATEST, m.GREATEST_F) if self.extremes[slot].greatest else (m.LEAST, m.LEAST_F)
+            best = pair[real]
+            self.moves.append((field, self.op(best, field, value), 0))
+            self.moves.append((field + 1, self.op(m.OR, field + 1, self.op(m.IS_NULL, value)), 0))
+            return
+        if slot.function in ("count", "avg"):
+            count = field + (slot.function == "avg")
+            self.moves.append((count, self.op(m.ADD, count, self._known(value)), 0))
+        if slot.function in ("sum", "avg"):
+            self.moves.append((field, self.op(m.PLUS_F if real else m.PLUS, field, value), 0))
+        elif slot.function == "min":
+            self.moves.append((field, self.op(m.LEAST_F if real else m.LEAST, field, value), 0))
+        elif slot.function == "max":
+            self.moves.append((field, self.op(m.GREATEST_F if real else m.GREATEST, field, value), 0))
 
     def _event(self, slot: Slot) -> int:
         """The leaf by which the event gives the slot's value."""

@@ -72,9 +72,12 @@ def form_of(plan: MatchesPlan, left: tuple[tuple[s.Expr, ...], ...]) -> Form | N
 
 def with_members(plan: MatchesPlan) -> MatchesPlan:
     """The plan of several members: events of different ones never meet; the first event of a match says whose it is."""
-    schema, first = plan.schema, plan.parts[0]
+    schema = plan.schema
     roles = (schema.event_id, schema.event_time, schema.event_type, schema.sequence)
     known = EventSchema({**dict(schema.columns), MEMBER: "bigint"}, *roles)
-    read = s.Indexed(first.variable, MEMBER, index="1") if first.kleene else s.Attribute(first.variable, MEMBER)
-    owner = Measure(MEMBER, read, "int")
+    reads = tuple(
+        s.Indexed(part.variable, MEMBER, index="1") if part.kleene else s.Attribute(part.variable, MEMBER)
+        for part in plan.parts
+    )
+    owner = Measure(MEMBER, reads[0] if plan.tree is None else s.Call("coalesce", reads), "int")
     return replace(plan, partition=(MEMBER, *plan.partition), measures=(*plan.measures, owner), schema=known)

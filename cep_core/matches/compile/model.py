@@ -21,7 +21,7 @@ class MatchesPattern(FamilyPattern):
 
     kind: Literal["matches"] = "matches"
     pattern: str
-    """One SEQ of types, Kleene parts (T v+) and NOTs."""
+    """Types, SEQ, OR, ?, *, +, {n,m} and NOTs: SEQ(A a?, B b{2,5}, (C c OR D d))."""
     where: tuple[str, ...] = ()
     """Conditions that must all hold: a[1].x, a[i].x > a[i-1].x, [company] ..."""
     returns: dict[Identifier, str] = Field(alias="return", default_factory=dict)

@@ -17,6 +17,7 @@ from trendlake.cep_core.expressions.types import NUMERIC, ORDERED, ExpressionErr
 from trendlake.cep_core.fingerprint import ADDED, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.model import Output
+from trendlake.cep_core.matches.compile.positions import Positions, positions_of
 from trendlake.cep_core.patterns.model import Selection
 from trendlake.cep_core.plan import ANY, InPanes, ResultShape
 
@@ -38,7 +39,7 @@ Moments = TypeVar("Moments", int, Int64s)
 
 @dataclass(frozen=True)
 class Part:
-    """A part that binds events: one, or, where it is a Kleene part, one and more."""
+    """A variable of the pattern, in reading order. `kleene`: a match may have several events of it."""
 
     variable: str
     type_name: str
@@ -47,8 +48,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Negation:
-    """`NOT type variable` after the first `after` parts; `conditions` are those that speak of its events; `within`: it
-    looks so many microseconds from the event before it, None: as far as the match, or its window, reaches."""
+    """`NOT type variable` after the first `after` parts of the text; `conditions` are those that speak of its events;
+    `within`: it looks so many microseconds from the event before it, None: as far as the match, or its window,
+    reaches."""
 
     variable: str
     type_name: str
@@ -59,7 +61,8 @@ class Negation:
 
 @dataclass(frozen=True)
 class Condition:
-    """A conjunct of `where`, at the moment its last variable binds."""
+    """A conjunct of `where`, at the moment its last variable binds. Of a plan with a `tree` that moment depends on the
+    way to it: `part` is the last variable in reading order (see `cep_core.matches.compile.registers.Ask`)."""
 
     expression: s.Expr
     part: int
@@ -101,6 +104,8 @@ class MatchesPlan(InPanes):
     advice: tuple[Advice, ...] = field(default=(), compare=False)
     having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
     """Conditions on a result row: see `cep_core.having`."""
+    tree: s.PatternNode | None = field(default=None, metadata=ADDED)
+    """The pattern, where it is more than one SEQ of types, Kleene parts and NOTs."""
 
     @cached_property
     def hash(self) -> str:
@@ -110,6 +115,12 @@ class MatchesPlan(InPanes):
         return fingerprint(
             replace(self, warnings=(), schema=EventSchema(known, *roles, derived=self.schema.derived)), LANGUAGE_VERSION
         )
+
+    @cached_property
+    def positions(self) -> Positions:
+        """The positions of the pattern."""
+        numbers = {negation.variable: number for number, negation in enumerate(self.negations)}
+        return positions_of(self.tree or _sequence(self.parts, self.negations), numbers)
 
     @property
     def bound(self) -> tuple[Part | Negation, ...]:
@@ -166,20 +177,24 @@ class MatchesPlan(InPanes):
 
     @property
     def leads(self) -> bool:
-        """Whether a NOT stands first."""
-        return any(negation.after == 0 for negation in self.negations)
+        """Whether a NOT may stand first."""
+        return any(way for ways in self.positions.start.values() for way in ways)
 
     @property
     def trails(self) -> bool:
-        """Whether a NOT stands last: a match is decided later than by its last event."""
-        return any(negation.after == len(self.parts) for negation in self.negations)
+        """Whether a NOT may stand last: a match is decided later than by its last event."""
+        return bool(self._last_nots)
 
     @property
     def limit_of_last(self) -> int | None:
         """So many microseconds after its last event a match is decided; None: at its last event, or, where a NOT
         `trails`, `within` after its first."""
-        limits = [one.within for one in self.negations if one.after == len(self.parts) and one.within is not None]
-        return max(limits, default=None)
+        limits = (self.negations[number].within for number in self._last_nots)
+        return max((limit for limit in limits if limit is not None), default=None)
+
+    @property
+    def _last_nots(self) -> frozenset[int]:
+        return frozenset(number for ways in self.positions.end.values() for way in ways for number in way)
 
     @property
     def windows(self) -> Windows:
@@ -226,8 +241,11 @@ class MatchesPlan(InPanes):
         if self.output == "compressed":
             graphs = {"end_event": ("end_event",), "graph": ("graph",)}
             return ResultShape("results_compressed", graphs, begins=("start", 0))
-        events = tuple(part.variable for part in self.parts)
+        optional = tuple(part.variable for part in self.parts if self.positions.optional(part.variable))
+        events = tuple(part.variable for part in self.parts if part.variable not in optional)
         columns = {"events": events, "measure": tuple(m.name for m in self.measures)}
+        if optional:
+            columns["optional_events"] = optional
         durations = tuple(m.name for m in self.measures if m.family == "duration")
         return ResultShape("results_matches", columns, durations=durations, begins=("start", 0))
 
@@ -265,12 +283,27 @@ def aggregated(read: s.Attribute, family: str, function: str | None = None) -> s
 
 def is_fence(plan: MatchesPlan, negation: Negation) -> bool:
     """Whether it rules out by place alone, or, last, by its time alone."""
-    if negation.within is not None and negation.after < len(plan.parts):
+    number = plan.negations.index(negation)
+    if any(len(ways) > 1 and any(number in way for way in ways) for ways in plan.positions.end.values()):
+        return False
+    between = (way for follow in plan.positions.follow for ways in follow.values() for way in ways)
+    if negation.within is not None and any(number in way for way in between):
         return False
     bound = {part.variable for part in plan.parts}
     reads = (read.variable for one in negation.conditions for read in s.attributes(one))
     scoped = any(negation.variable in scope and scope & bound for _, scope in plan.scoped)
     return not scoped and all(variable == negation.variable for variable in reads)
+
+
+def _sequence(parts: tuple[Part, ...], negations: tuple[Negation, ...]) -> s.PatternNode:
+    """The pattern of a plan without a tree."""
+    nodes: list[s.PatternNode] = []
+    for number in range(len(parts) + 1):
+        nodes += [s.Not(s.Atom(one.type_name, one.variable)) for one in negations if one.after == number]
+        if number < len(parts):
+            atom = s.Atom(parts[number].type_name, parts[number].variable)
+            nodes.append(s.Repeat(atom, 1, None) if parts[number].kleene else atom)
+    return s.Seq(tuple(nodes))
 
 
 def schema_of_graphs(ids: pa.DataType) -> pa.Schema:

@@ -24,7 +24,7 @@ class Graph(NamedTuple):
     """A buffer's columns by link, see `cep_core.matches.run.buffer.Buffer`."""
 
     event: Int64s
-    part: Int64s
+    state: Int64s
     left: Int64s
     right: Int64s
     newest: Int64s
@@ -43,14 +43,18 @@ class Strands(NamedTuple):
 
 class Bounds(NamedTuple):
     """Of events: `time`, `low` (see `cep_core.matches.run.events`), and what NOTs say, see
-    `cep_core.matches.run.negation_inline`; these are empty where there are none."""
+    `cep_core.matches.run.negation_inline`; these are empty where there are none. `parts`: of each state."""
 
     time: Int64s
     low: Int64s
+    parts: Int64s
     after: Int64s
     spared: Int64s
     lead: Int64s
     latest: Int64s
+    between: Int64s
+    first: Int64s
+    last: Int64s
 
 
 class Place(NamedTuple):
@@ -62,35 +66,39 @@ class Place(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Runs that are read: events, end to end; of each run its events by part, and its name in LANES."""
+    """Runs that are read: events, end to end; their states, if there is room for them; of each run its events by part,
+    and its name in LANES."""
 
     events: Int32s
+    states: Int32s
     lengths: Int64s
     names: UInt64s
 
 
 @compiled.entry
-def strands(graph: Graph, digests: UInt64s, laid: Strands) -> None:
-    """Arrange the nodes in strands: events of one part, each bound after the one before it and nothing else, side by
-    side. A match is slices of a few strands, so that it is written without stepping from node to node."""
-    event, part, left, _, _ = borrowed(graph)
+def strands(graph: Graph, digests: UInt64s, parts: Int64s, between: Int64s, laid: Strands) -> None:
+    """Arrange the nodes in strands: events of one state, each bound after the one before it and nothing else, side by
+    side. A match is slices of a few strands, so that it is written without stepping from node to node. No NOT is
+    between the events of a strand."""
+    event, state, left, _, _ = borrowed(graph)
     head, at, line, sums = borrowed(laid)
-    digests = borrowed(digests)
+    digests, parts, between = borrowed(digests), borrowed(parts), borrowed(between)
     size = event.shape[0]
     count = np.zeros(size, np.int32)
     for link in range(size):
-        if part[link] < 0:
+        if state[link] < 0:
             continue
-        x = left[link]
+        x, k = left[link], state[link]
         # a strand goes on with the first node that comes after its newest one
-        if x >= 0 and part[x] == part[link] and at[x] + 1 == count[head[x]]:
+        follows = x >= 0 and state[x] == k and at[x] + 1 == count[head[x]]
+        if follows and (between.shape[0] == 0 or between[k, k] < 0):
             head[link], at[link] = head[x], at[x] + 1
         else:
             head[link], at[link] = link, 0
         count[head[link]] += 1
     used = 0
     for link in range(size):
-        if part[link] < 0:
+        if state[link] < 0:
             continue
         if head[link] == link:
             at[link] = used
@@ -99,9 +107,9 @@ def strands(graph: Graph, digests: UInt64s, laid: Strands) -> None:
             at[link] += at[head[link]]
         line[at[link]] = event[link]
     for link in range(size):
-        if part[link] >= 0:
+        if state[link] >= 0:
             for lane in range(LANES):
-                sums[at[link] + 1, lane] = salted(digests[event[link], lane], part[link])
+                sums[at[link] + 1, lane] = salted(digests[event[link], lane], parts[state[link]])
     for x in range(used):
         for lane in range(LANES):
             sums[x + 1, lane] += sums[x, lane]
@@ -111,11 +119,11 @@ def strands(graph: Graph, digests: UInt64s, laid: Strands) -> None:
 def read(graph: Graph, laid: Strands, ends: Int64s, horizons: Int64s, bounds: Bounds, place: Place, runs: Runs) -> None:
     """Write the runs that end with `ends` and start after their `horizons` to `runs`, until that is full or there are
     no more."""
-    event, part, left, right, newest = borrowed(graph)
+    event, state_of, left, right, newest = borrowed(graph)
     head, at, line, sums = borrowed(laid)
-    time, low_of, after, spared, lead, latest = borrowed(bounds)
+    time, low_of, parts, after, spared, lead, latest, between, begins, ends_in = borrowed(bounds)
     state, stack, path = borrowed(place)
-    events, lengths, names = borrowed(runs)
+    events, states, lengths, names = borrowed(runs)
     ends, horizons = borrowed(ends), borrowed(horizons)
     begun, height = state[BEGUN], state[HEIGHT]
     matches = steps = 0
@@ -130,7 +138,7 @@ def read(graph: Graph, laid: Strands, ends: Int64s, horizons: Int64s, bounds: Bo
         height -= 1
         link, depth = stack[height, LINK], stack[height, DEPTH]
         while True:
-            if part[link] < 0:
+            if state_of[link] < 0:
                 a, b = left[link], right[link]
                 gone_a, gone_b = a < 0 or newest[a] <= horizon, b < 0 or newest[b] <= horizon
                 if gone_a and gone_b:
@@ -140,14 +148,14 @@ def read(graph: Graph, laid: Strands, ends: Int64s, horizons: Int64s, bounds: Bo
                     height += 1
                 link = a if gone_b else b
                 continue
-            first, k, total = head[link], part[link], 0
+            first, k, total = head[link], state_of[link], 0
             one, two = np.int64(0), np.int64(0)
             if depth > 0:
                 total, one, two = path[depth - 1, TOTAL], path[depth - 1, NAME], path[depth - 1, NAME + 1]
-                later = path[depth - 1, HEAD]
-                if after.shape[0] > 0 and part[later] != k:
-                    e, next_e = event[link], event[later]
-                    if low_of[e] <= after[k + 1, next_e] and e != spared[k + 1, next_e]:
+                if between.shape[0] > 0:
+                    later = path[depth - 1, HEAD]
+                    e, next_e, row = event[link], event[later], between[k, state_of[later]]
+                    if row >= 0 and low_of[e] <= after[row, next_e] and e != spared[row, next_e]:
                         break
             low, high = at[first], at[link] + 1
             path[depth, HEAD], path[depth, LOW], path[depth, HIGH] = first, low, high
@@ -158,8 +166,12 @@ def read(graph: Graph, laid: Strands, ends: Int64s, horizons: Int64s, bounds: Bo
                 link = left[first]
                 depth += 1
                 continue
-            if lead.shape[0] > 0 and (lead[event[first]] > horizon or time[event[first]] > latest[end]):
-                break
+            if begins.shape[0] > 0:
+                row, row_of_end = begins[k], ends_in[state_of[ends[begun - 1]]]
+                if row >= 0 and lead[row, event[first]] > horizon:
+                    break
+                if row_of_end >= 0 and time[event[first]] > latest[row_of_end, end]:
+                    break
             if matches == lengths.shape[0] or steps + path[depth, TOTAL] > events.shape[0]:
                 stack[height, LINK], stack[height, DEPTH] = link, depth
                 height += 1
@@ -169,10 +181,14 @@ def read(graph: Graph, laid: Strands, ends: Int64s, horizons: Int64s, bounds: Bo
                 lengths[matches, x] = 0
             for d in range(depth, -1, -1):
                 x, many = path[d, LOW], path[d, HIGH] - path[d, LOW]
+                k = state_of[path[d, HEAD]]
                 for i in range(many):
                     events[steps + i] = line[x + i]
+                if states.shape[0] > 0:
+                    for i in range(many):
+                        states[steps + i] = k
                 steps += many
-                lengths[matches, part[path[d, HEAD]]] += many
+                lengths[matches, parts[k]] += many
             for lane in range(LANES):
                 names[matches, lane] = np.uint64(path[depth, NAME + lane])
             matches += 1
@@ -185,7 +201,7 @@ def compact(graph: Graph, links: Int64s, horizon: int) -> tuple[Any, Any]:
     """The columns (one row each) of what is behind `links` and started after `horizon`, and the new number of
     each link (-1: gone). Links point to smaller numbers only; a fork may lose a side (-1), a node never what came
     before it, which started when its newest run did."""
-    event, part, left, right, newest = borrowed(graph)
+    event, state, left, right, newest = borrowed(graph)
     size = event.shape[0]
     numbers = np.full(size, -1, np.int64)
     for i in range(links.shape[0]):
@@ -208,10 +224,23 @@ def compact(graph: Graph, links: Int64s, horizon: int) -> tuple[Any, Any]:
         i = numbers[link]
         if i < 0:
             continue
-        columns[0, i], columns[1, i], columns[4, i] = event[link], part[link], newest[link]
+        columns[0, i], columns[1, i], columns[4, i] = event[link], state[link], newest[link]
         columns[2, i] = numbers[left[link]] if left[link] >= 0 else -1
         columns[3, i] = numbers[right[link]] if right[link] >= 0 else -1
     return columns, numbers
+
+
+@compiled.entry
+def grouped(events: Int32s, states: Int32s, parts: Int64s, bounds: Int64s, out: Int32s) -> None:
+    """out: the events of each match part by part, from those in the order of time. `bounds`: see `Chunk`."""
+    at = np.zeros(bounds.shape[1], np.int64)
+    for m in range(bounds.shape[0]):
+        for k in range(bounds.shape[1]):
+            at[k] = bounds[m, k]
+        for i in range(bounds[m, 0], bounds[m, bounds.shape[1] - 1]):
+            k = parts[states[i]]
+            out[at[k]] = events[i]
+            at[k] += 1
 
 
 @compiled.entry

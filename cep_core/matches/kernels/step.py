@@ -1,7 +1,7 @@
 """The automaton of kind matches, compiled: merged runs with registers, stepped from event to event.
 
-A **group** is all runs of one state (the part they are in) with equal registers (`registers`, `groups`); it holds a
-link of the buffer, behind which its runs are, and the newest of their starts. Groups of age WAITING are under way;
+A **group** is all runs of one state (`cep_core.matches.compile.states`) with equal registers; it holds a link of the
+buffer, behind which its runs are, and the newest of their starts. Groups of age WAITING are under way;
 those of age MOVED have just bound the event: they become nodes of the buffer, and join a group under way where one is
 equal. Events of one step do not follow each other: what one of them has bound is of age TIED until the step has passed,
 and what it has ended is of age LEAVING.
@@ -13,17 +13,7 @@ from typing import NamedTuple
 
 from trendlake.cep_core import compiled
 from trendlake.cep_core.events.array_types import Bools, Int64s
-from trendlake.cep_core.kernels.register_programs import (
-    NO,
-    OVERFLOW,
-    WHEN_SLOT,
-    YES,
-    Leaves,
-    Programs,
-    fires,
-    hashed,
-    load,
-)
+from trendlake.cep_core.kernels.register_programs import NO, OVERFLOW, YES, Leaves, Programs, fires, hashed, load
 from trendlake.cep_core.kernels.run_groups import AGE, BUCKET, CHAIN, NEXT, STATE, lookup, unlink
 from trendlake.cep_core.kernels.run_groups import FIRSTS as LINK
 from trendlake.cep_core.kernels.run_groups import SINCE as NEWEST
@@ -32,8 +22,11 @@ from trendlake.cep_core.kernels.uncounted_arrays import borrowed
 ANY, NEXT_MATCH, CONTIGUOUS = range(3)
 """Selections: what a run may ignore."""
 
-TAKE, BEGIN, LEAVE = range(3)
-"""Rows of `arcs` are 3 * part + one of these: going on with a part, beginning it, leaving it."""
+TARGET, ROW, PART, LATER, HOLDS = range(5)
+"""Columns of `Edges.edges`; see `cep_core.matches.compile.states.Edge`. ROW: of `Programs.arcs`."""
+
+NO_END, FREE_END = -2, -1
+"""In `Edges.ends`: no match ends in the state; one may, and nothing is asked."""
 
 DONE, FULL, MORE_GROUPS, OVERFLOWED = range(4)
 """Why `advance` returns: at the end; for room in `columns` or `ends`, or because an event has ended matches; for more
@@ -49,8 +42,8 @@ WAITING, MOVED, TIED, LEAVING = range(4)
 
 class Events(NamedTuple):
     """`order`: events that some part may bind, partition after partition; `broken`, of each of them: no run goes on
-    from before it, `step`: it begins a step. By event: `time` in microseconds, and bits by part, `begins` and `takes`.
-    `kleene`, by part."""
+    from before it, `step`: it begins a step. By event: `time` in microseconds, and bits by part, `begins` and `takes`:
+    whether it may be the first event of the part, and a later one."""
 
     order: Int64s
     broken: Bools
@@ -58,12 +51,23 @@ class Events(NamedTuple):
     time: Int64s
     begins: Int64s
     takes: Int64s
-    kleene: Bools
+
+
+class Edges(NamedTuple):
+    """`edges` (edges, 5), see TARGET; those of state k are `first[k]` up to `first[k + 1]`, those that begin a match
+    come before. `ends`: by state, the row of `Programs.arcs` that is asked where a match ends, or NO_END, FREE_END.
+    `chosen`: room for the edges of a state. `most`: groups that a group may become by one event, at most."""
+
+    edges: Int64s
+    first: Int64s
+    ends: Int64s
+    chosen: Int64s
+    most: int
 
 
 class Groups(NamedTuple):
     """`memory`: see AT .. ENDINGS. `meta` (groups, 7), `registers` (groups, width) and `buckets`: see `run_groups`;
-    `lists` (3, parts): WAITING, MOVED and TIED. `goal` (3, width): a register that is being made, the one that a run
+    `lists` (3, states): WAITING, MOVED and TIED. `goal` (3, width): a register that is being made, the one that a run
     begins with, and one that is thrown away."""
 
     memory: Int64s
@@ -84,21 +88,23 @@ class Links(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """`within` in microseconds; the selection (ANY ..); `merging`: equal groups are one; `each`: stop after a step that
-    ends matches; `base`: the number of the first new link."""
+    """`within` in microseconds; the selection (ANY ..); `merging`: equal groups are one; `plain`: they are, no run
+    remembers anything, and no edge asks more than the event; `each`: stop after a step that ends matches; `base`: the
+    number of the first new link."""
 
     within: int
     mode: int
     merging: bool
+    plain: bool
     each: bool
     base: int
 
 
 @compiled.inlined
-def _release(groups: Groups, g: int, merging: bool) -> None:
+def _release(groups: Groups, g: int, hashed_groups: bool) -> None:
     """The group is no more."""
     memory = groups.memory
-    if merging:
+    if hashed_groups:
         unlink(groups.meta, groups.buckets, g)
     groups.meta[g, NEXT] = memory[FREE]
     memory[FREE] = g
@@ -106,22 +112,21 @@ def _release(groups: Groups, g: int, merging: bool) -> None:
     memory[ALIVE] -= 1
 
 
-@compiled.part
-def _clear(groups: Groups, k: int, merging: bool) -> None:
+@compiled.inlined
+def _clear(groups: Groups, k: int, hashed_groups: bool) -> None:
     """No group of state k is under way."""
-    groups = borrowed(groups)
     for age in (WAITING, TIED):
         while groups.lists[age, k] >= 0:
             g = groups.lists[age, k]
             groups.lists[age, k] = groups.meta[g, NEXT]
-            _release(groups, g, merging)
+            _release(groups, g, hashed_groups)
 
 
 @compiled.inlined
-def _link(links: Links, memory: Int64s, base: int, event: int, part: int, left: int, right: int, newest: int) -> int:
-    """A new link, and its number: a node (event, part, what came before, -1) or a fork (-1, -1, one side, another)."""
+def _link(links: Links, memory: Int64s, base: int, event: int, state: int, left: int, right: int, newest: int) -> int:
+    """A new link, and its number: a node (event, state, what came before, -1) or a fork (-1, -1, one side, another)."""
     at, columns = memory[LINKS], links.columns
-    columns[0, at], columns[1, at], columns[2, at], columns[3, at], columns[4, at] = event, part, left, right, newest
+    columns[0, at], columns[1, at], columns[2, at], columns[3, at], columns[4, at] = event, state, left, right, newest
     memory[LINKS] += 1
     return base + int(at)
 
@@ -160,43 +165,78 @@ def _add(groups: Groups, links: Links, rules: Rules, state: int, age: int, link:
 
 
 @compiled.inlined
+def _put(groups: Groups, links: Links, rules: Rules, state: int, age: int, link: int, newest: int) -> None:
+    """As `_add`, of `plain` runs: a state has one group of an age, which no hash table holds."""
+    memory, meta, lists = groups.memory, groups.meta, groups.lists
+    x = lists[age, state]
+    while x >= 0 and meta[x, AGE] != age:
+        x = meta[x, NEXT]
+    if x >= 0:
+        both = max(newest, meta[x, NEWEST])
+        meta[x, LINK] = _link(links, memory, rules.base, -1, -1, meta[x, LINK], link, both)
+        meta[x, NEWEST] = both
+        return
+    g = memory[FREE]
+    if g >= 0:
+        memory[FREE] = meta[g, NEXT]
+        memory[FREES] -= 1
+    else:
+        g = memory[GROUPS]
+        memory[GROUPS] += 1
+    memory[ALIVE] += 1
+    meta[g, STATE], meta[g, LINK], meta[g, NEWEST], meta[g, AGE] = state, link, newest, age
+    meta[g, NEXT], meta[g, BUCKET] = lists[age, state], -1
+    lists[age, state] = g
+
+
+@compiled.inlined
+def _choose(edges: Edges, events: Events, low: int, high: int, e: int) -> int:
+    """How many of the edges from `low` up to `high` may bind event e, as far as it alone tells; they are written to
+    `chosen`."""
+    count = 0
+    for x in range(low, high):
+        mask = events.takes[e] if edges.edges[x, LATER] else events.begins[e]
+        if (mask >> edges.edges[x, PART]) & 1:
+            edges.chosen[count] = x
+            count += 1
+    return count
+
+
+@compiled.inlined
 def _move(
     programs: Programs,
-    events: Events,
+    edges: Edges,
     groups: Groups,
     links: Links,
     rules: Rules,
     k: int,
-    takes: bool,
-    begins: bool,
+    count: int,
     horizon: int,
     alone: bool,
 ) -> bool:
-    """Show the event to the groups under way in state k: those that bind it get a copy among MOVED, of state k where
-    it takes the event, of k + 1 where it begins the next part. Those that it ends stay until the step has passed, if
-    the event is not `alone` in it. False where a whole number overflows."""
+    """Show the event to the groups under way in state k: those that bind it by one of the `count` edges that are chosen
+    get a copy among MOVED, of the edge's state. Those that it ends stay until the step has passed, if the event is not
+    `alone` in it. False where a whole number overflows."""
     meta, lists, before = groups.meta, groups.lists, -1
     g = lists[WAITING, k]
     while g >= 0:
         following = meta[g, NEXT]
         gone = meta[g, NEWEST] <= horizon
         if not gone:
-            taken = begun = NO
-            if takes:
-                taken = fires(programs, 3 * k + TAKE, groups.registers, g, groups.goal, 0)
-                if taken == OVERFLOW:
+            held = False
+            for i in range(count):
+                x = edges.chosen[i]
+                if rules.plain:
+                    _put(groups, links, rules, edges.edges[x, TARGET], MOVED, meta[g, LINK], meta[g, NEWEST])
+                    held = held or edges.edges[x, HOLDS] != 0
+                    continue
+                fired = fires(programs, edges.edges[x, ROW], groups.registers, g, groups.goal, 0)
+                if fired == OVERFLOW:
                     return False
-                if taken != NO:
-                    _add(groups, links, rules, k, MOVED, meta[g, LINK], meta[g, NEWEST])
-            if begins:
-                begun = fires(programs, 3 * (k + 1) + BEGIN, groups.registers, g, groups.goal, 0)
-                if begun == OVERFLOW:
-                    return False
-                if begun != NO:
-                    _add(groups, links, rules, k + 1, MOVED, meta[g, LINK], meta[g, NEWEST])
-            gone = rules.mode == CONTIGUOUS or (
-                rules.mode == NEXT_MATCH and (taken if events.kleene[k] else begun) != NO
-            )
+                if fired != NO:
+                    _add(groups, links, rules, edges.edges[x, TARGET], MOVED, meta[g, LINK], meta[g, NEWEST])
+                    held = held or edges.edges[x, HOLDS] != 0
+            gone = rules.mode == CONTIGUOUS or (rules.mode == NEXT_MATCH and held)
             if gone and not alone:
                 meta[g, AGE] = LEAVING
                 gone = False
@@ -205,7 +245,7 @@ def _move(
                 lists[WAITING, k] = following
             else:
                 meta[before, NEXT] = following
-            _release(groups, g, rules.merging)
+            _release(groups, g, rules.merging and not rules.plain)
         else:
             before = g
         g = following
@@ -213,15 +253,15 @@ def _move(
 
 
 @compiled.inlined
-def _end(programs: Programs, groups: Groups, links: Links, k: int, node: int, horizon: int) -> bool:
-    """Write a node of the last part, k, to `ends`, if runs may leave it with the register in row 0 of `goal`. False
+def _end(programs: Programs, edges: Edges, groups: Groups, links: Links, k: int, node: int, horizon: int) -> bool:
+    """Write a node of state k, where matches end, to `ends`, if one may end with the register in row 0 of `goal`. False
     where a whole number overflows."""
-    left = YES
-    if programs.arcs[3 * k + LEAVE, WHEN_SLOT] >= 0:
-        left = fires(programs, 3 * k + LEAVE, groups.goal, 0, groups.goal, 2)
-    if left == OVERFLOW:
+    holds = YES
+    if edges.ends[k] >= 0:
+        holds = fires(programs, edges.ends[k], groups.goal, 0, groups.goal, 2)
+    if holds == OVERFLOW:
         return False
-    if left != NO:
+    if holds != NO:
         at = groups.memory[ENDINGS]
         links.ends[at], links.horizons[at] = node, horizon
         groups.memory[ENDINGS] += 1
@@ -230,47 +270,64 @@ def _end(programs: Programs, groups: Groups, links: Links, k: int, node: int, ho
 
 @compiled.inlined
 def _settle(
-    programs: Programs,
-    events: Events,
-    groups: Groups,
-    links: Links,
-    rules: Rules,
-    e: int,
-    k: int,
-    horizon: int,
-    age: int,
+    programs: Programs, edges: Edges, groups: Groups, links: Links, rules: Rules, e: int, k: int, horizon: int, age: int
 ) -> bool:
-    """The groups that have bound event e as part k become nodes; they go on, with this age, and end in the last part.
-    False where a whole number overflows."""
-    meta, lists, last = groups.meta, groups.lists, events.kleene.shape[0] - 1
-    stays = k < last or events.kleene[k]
+    """The groups that have bound event e in state k become nodes; they go on, with this age, and end matches. False
+    where a whole number overflows."""
+    meta, lists = groups.meta, groups.lists
     while lists[MOVED, k] >= 0:
         g = lists[MOVED, k]
         lists[MOVED, k] = meta[g, NEXT]
         newest = meta[g, NEWEST]
         node = _link(links, groups.memory, rules.base, e, k, meta[g, LINK], -1, newest)
-        for x in range(groups.goal.shape[1]):
-            groups.goal[0, x] = groups.registers[g, x]
-        _release(groups, g, rules.merging)
-        if stays:
-            _add(groups, links, rules, k, age, node, newest)
-        if k == last and not _end(programs, groups, links, k, node, horizon):
+        if rules.plain:
+            _release(groups, g, False)
+            if edges.first[k] < edges.first[k + 1]:
+                _put(groups, links, rules, k, age, node, newest)
+        else:
+            for x in range(groups.goal.shape[1]):
+                groups.goal[0, x] = groups.registers[g, x]
+            _release(groups, g, rules.merging)
+            if edges.first[k] < edges.first[k + 1]:
+                _add(groups, links, rules, k, age, node, newest)
+        if edges.ends[k] != NO_END and not _end(programs, edges, groups, links, k, node, horizon):
             return False
     return True
 
 
 @compiled.inlined
 def _begin(
-    programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, e: int, horizon: int, age: int
+    programs: Programs,
+    edges: Edges,
+    events: Events,
+    groups: Groups,
+    links: Links,
+    rules: Rules,
+    e: int,
+    count: int,
+    horizon: int,
+    age: int,
 ) -> bool:
-    """A run begins with event e; its group has this age. False where a whole number overflows."""
-    last = events.kleene.shape[0] - 1
-    if fires(programs, BEGIN, groups.goal, 1, groups.goal, 0) == OVERFLOW:
-        return False
-    node = _link(links, groups.memory, rules.base, e, 0, -1, -1, events.time[e])
-    if last > 0 or events.kleene[0]:
-        _add(groups, links, rules, 0, age, node, events.time[e])
-    return last > 0 or _end(programs, groups, links, 0, node, horizon)
+    """A run begins with event e, by each of the `count` edges that are chosen; its group has this age. False where a
+    whole number overflows."""
+    for i in range(count):
+        x = edges.chosen[i]
+        if not rules.plain:
+            fired = fires(programs, edges.edges[x, ROW], groups.goal, 1, groups.goal, 0)
+            if fired == OVERFLOW:
+                return False
+            if fired == NO:
+                continue
+        k = edges.edges[x, TARGET]
+        node = _link(links, groups.memory, rules.base, e, k, -1, -1, events.time[e])
+        if edges.first[k] < edges.first[k + 1]:
+            if rules.plain:
+                _put(groups, links, rules, k, age, node, events.time[e])
+            else:
+                _add(groups, links, rules, k, age, node, events.time[e])
+        if edges.ends[k] != NO_END and not _end(programs, edges, groups, links, k, node, horizon):
+            return False
+    return True
 
 
 @compiled.part
@@ -297,33 +354,40 @@ def _pass_step(groups: Groups, links: Links, rules: Rules) -> None:
             node, newest = meta[g, LINK], meta[g, NEWEST]
             for x in range(groups.goal.shape[1]):
                 groups.goal[0, x] = groups.registers[g, x]
-            _release(groups, g, rules.merging)
-            _add(groups, links, rules, k, WAITING, node, newest)
+            if rules.plain:
+                _release(groups, g, False)
+                _put(groups, links, rules, k, WAITING, node, newest)
+            else:
+                _release(groups, g, rules.merging)
+                _add(groups, links, rules, k, WAITING, node, newest)
     groups.memory[IN_STEP] = 0
 
 
 @compiled.entry
-def advance(programs: Programs, leaves: Leaves, events: Events, groups: Groups, links: Links, rules: Rules) -> int:
-    """Read `events.order` until there are no more or there is no room. The rows of `programs.arcs`: see TAKE."""
-    programs, leaves, events = borrowed(programs), borrowed(leaves), borrowed(events)
+def advance(
+    programs: Programs, leaves: Leaves, events: Events, edges: Edges, groups: Groups, links: Links, rules: Rules
+) -> int:
+    """Read `events.order` until there are no more or there is no room."""
+    programs, leaves, events, edges = borrowed(programs), borrowed(leaves), borrowed(events), borrowed(edges)
     groups, links = borrowed(groups), borrowed(links)
-    memory, lists, parts = groups.memory, groups.lists, events.kleene.shape[0]
+    memory, lists, states = groups.memory, groups.lists, edges.ends.shape[0]
+    hashed_groups = rules.merging and not rules.plain
     memory[LINKS] = memory[ENDINGS] = 0
     while memory[AT] < events.order.shape[0]:
         at = memory[AT]
         if rules.each and memory[ENDINGS] > 0 and events.step[at]:
             return FULL
-        # every group may be joined, and move twice, and one may begin: each a node, joined twice
-        most = 2 * memory[ALIVE] + 2
+        # every group may move by each edge, and some may begin: each a node, joined twice
+        most = edges.most * memory[ALIVE] + edges.first[0] + 1
         if memory[GROUPS] - memory[FREES] + most > groups.meta.shape[0]:
             return MORE_GROUPS
         if memory[LINKS] + 4 * most > links.columns.shape[1] or memory[ENDINGS] + most > links.ends.shape[0]:
             return FULL
         e = events.order[at]
         horizon = events.time[e] - rules.within
-        if events.broken[at]:
-            for k in range(parts):
-                _clear(groups, k, rules.merging)
+        if events.broken[at] and memory[ALIVE] > 0:
+            for k in range(states):
+                _clear(groups, k, hashed_groups)
         if events.step[at] and memory[IN_STEP] > 0:
             _pass_step(groups, links, rules)
         alone = events.step[at] and (at + 1 == events.order.shape[0] or events.step[at + 1])
@@ -331,27 +395,27 @@ def advance(programs: Programs, leaves: Leaves, events: Events, groups: Groups, 
         if not alone:
             memory[IN_STEP], age = 1, TIED
         loaded = False
-        for k in range(parts):
+        for k in range(states):
             if lists[WAITING, k] < 0:
                 continue
-            takes = (events.takes[e] >> k) & 1 == 1
-            begins = k + 1 < parts and (events.begins[e] >> (k + 1)) & 1 == 1
-            if not takes and not begins:
+            count = _choose(edges, events, edges.first[k], edges.first[k + 1], e)
+            if count == 0:
                 if rules.mode == CONTIGUOUS:
-                    _clear(groups, k, rules.merging)
+                    _clear(groups, k, hashed_groups)
                 continue
             if not loaded:
                 loaded = True
                 load(leaves, programs, e)
-            if not _move(programs, events, groups, links, rules, k, takes, begins, horizon, alone):
+            if not _move(programs, edges, groups, links, rules, k, count, horizon, alone):
                 return OVERFLOWED
-        for k in range(parts):
-            if not _settle(programs, events, groups, links, rules, e, k, horizon, age):
+        for k in range(states):
+            if not _settle(programs, edges, groups, links, rules, e, k, horizon, age):
                 return OVERFLOWED
-        if events.begins[e] & 1 == 1:
+        count = _choose(edges, events, 0, edges.first[0], e)
+        if count > 0:
             if not loaded:
                 load(leaves, programs, e)
-            if not _begin(programs, events, groups, links, rules, e, horizon, age):
+            if not _begin(programs, edges, events, groups, links, rules, e, count, horizon, age):
                 return OVERFLOWED
         memory[AT] += 1
     return DONE

@@ -10,17 +10,8 @@ from trendlake.cep_core.expressions.functions import Value
 from trendlake.cep_core.expressions.scalar import Reader, bounded, compiled
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
-from trendlake.cep_core.matches.compile.registers import (
-    Slot,
-    is_local,
-    live_slots,
-    moments,
-    scope_parts,
-    scope_slot,
-    seen_reads,
-    slot_of,
-    slot_of_newest,
-)
+from trendlake.cep_core.matches.compile.registers import Ask, Slot, registers_of, scope_slot, seen_reads, slot_of_newest
+from trendlake.cep_core.matches.compile.states import START, Edge
 
 Columns: TypeAlias = Callable[[str], Sequence[Value]]
 """The values of an attribute, one an event."""
@@ -31,41 +22,38 @@ Cell: TypeAlias = Callable[[Register, int], Any]
 
 
 class Program:
-    """`begin[k]`, `take[k]`: conditions on an event as first, or as one more, event of part k, given the register of
-    the run before; `leave[k]`: on a run that ends part k. `enter[k]`, `extend[k]`: the register after. Conditions on
-    nothing but the event are left to `cep_core.matches.run.events.Stream`."""
+    """`checks`: of each edge, conditions on the register before it and the event; `moves`: the register after. `ends`:
+    of each state, conditions on the register where a match ends. Conditions on nothing but the event are left to
+    `cep_core.matches.run.events.Stream`."""
 
     def __init__(self, plan: MatchesPlan, columns: Columns) -> None:
         self.plan = plan
         self.columns = columns
-        self.live = live_slots(plan)
-        count = len(plan.parts)
-        self.begin: list[list[Check]] = [[] for _ in range(count)]
-        self.take: list[list[Check]] = [[] for _ in range(count)]
-        self.leave: list[list[Check]] = [[] for _ in range(count)]
-        lists = {"begin": self.begin, "take": self.take, "leave": self.leave}
-        for index, condition in enumerate(plan.conditions):
-            for moment in moments(plan, condition):
-                if not is_local(plan, index, moment):
-                    lists[moment][condition.part].append(self._check(index, moment))
-        for index in range(len(plan.scoped)):
-            self._agreements(index)
-        self.enter = [self._entering(k) for k in range(count)]
-        self.extend = [self._extending(k) for k in range(count)]
-
-    @property
-    def plain(self) -> bool:
-        """Whether no run remembers anything, and no condition speaks of more than an event."""
-        return not any(self.live) and not any((*self.begin, *self.take, *self.leave))
+        self.registers = registers_of(plan)
+        self.live = self.registers.live
+        edges = self.registers.states.edges
+        self.checks = [self._checks(edge) for edge in edges]
+        self.moves = [self._moving(edge) for edge in edges]
+        self.ends = [
+            [self._check(ask, None, self.live[k]) for ask in asks] for k, asks in enumerate(self.registers.at_end)
+        ]
 
     # --- conditions
-    def _check(self, index: int, moment: str) -> Check:
-        condition = self.plan.conditions[index]
-        layout = self._before(condition.part) if moment == "begin" else self.live[condition.part]
+    def _checks(self, edge: Edge) -> list[Check]:
+        """NULL agrees with NULL: an equivalence parts the events as GROUP BY does."""
+        questions, layout = self.registers.question_of(edge), self._before(edge)
+        asked = [ask for ask in questions.asks if not self.registers.is_local(ask, edge)]
+        checks = [self._check(ask, edge, layout) for ask in asked]
+        for index in questions.scopes:
+            slot = scope_slot(self.plan, index)
+            checks.append(_agrees(self.columns(slot.name), layout.index(slot)))
+        return checks
+
+    def _check(self, ask: Ask, edge: Edge | None, layout: tuple[Slot, ...]) -> Check:
         seen: list[Slot] = []
 
         def leaf(read: s.Attribute) -> Reader:
-            slot = slot_of(self.plan, index, read, moment)
+            slot = self.registers.slot_of(ask, read, edge)
             if slot is None:
                 column = self.columns(read.name)
                 return lambda register, event, at: column[event]
@@ -81,7 +69,7 @@ class Program:
                     return lambda register, event, at: finished(register[place])
             return lambda register, event, at: register[place]
 
-        run = compiled(condition.expression, leaf)
+        run = compiled(self.plan.conditions[ask.condition].expression, leaf)
         if not seen:
             return lambda register, event: run(register, event, None) is True
         places = [layout.index(slot) for slot in seen]
@@ -89,31 +77,23 @@ class Program:
             run(register, event, at) is True for at in product(*(register[place] for place in places))
         )
 
-    def _agreements(self, index: int) -> None:
-        """NULL agrees with NULL: an equivalence parts the events as GROUP BY does."""
-        parts = scope_parts(self.plan, index)
-        for number in parts:
-            slot = scope_slot(self.plan, index)
-            column = self.columns(slot.name)
-            if number > parts[0]:
-                self.begin[number].append(_agrees(column, self._before(number).index(slot)))
-            if self.plan.parts[number].kleene:
-                self.take[number].append(_agrees(column, self.live[number].index(slot)))
-
     # --- registers
-    def _before(self, k: int) -> tuple[Slot, ...]:
-        """The register of a run that may begin part k."""
-        return self.live[k - 1] if k else ()
+    def _before(self, edge: Edge) -> tuple[Slot, ...]:
+        """The register of a run that may take the edge."""
+        return () if edge.source == START else self.live[edge.source]
 
-    def _entering(self, k: int) -> Move:
-        before = self._before(k)
-        return _move([_copy(before.index(slot)) if slot.part < k else self._first(slot) for slot in self.live[k]])
+    def _moving(self, edge: Edge) -> Move:
+        before = self._before(edge)
+        return _move([self._cell(edge, slot, before) for slot in self.live[edge.target]])
 
-    def _extending(self, k: int) -> Move:
-        return _move([_copy(i) if slot.part < k else self._next(slot, i) for i, slot in enumerate(self.live[k])])
+    def _cell(self, edge: Edge, slot: Slot, before: tuple[Slot, ...]) -> Cell:
+        if self.registers.begins(edge, slot):
+            return self._first(slot)
+        place = before.index(slot)
+        return self._next(slot, place, before) if self.registers.writes(edge, slot) else _copy(place)
 
     def _first(self, slot: Slot) -> Cell:
-        """The slot's value when its part begins."""
+        """The slot's value after the first event."""
         if slot.what == "seen":
             reads = seen_reads(self.plan, slot)
             if any(isinstance(read, s.Indexed) for read in reads):
@@ -126,26 +106,23 @@ class Program:
             return lambda register, event: fold(None, column[event])
         return lambda register, event: column[event]
 
-    def _next(self, slot: Slot, place: int) -> Cell:
-        """The slot's value when its part takes one more event."""
-        if slot.what in ("first", "scope"):
+    def _next(self, slot: Slot, place: int, before: tuple[Slot, ...]) -> Cell:
+        """The slot's value after one more event."""
+        if slot.what == "first":
             return _copy(place)
         if slot.what == "seen":
-            cells = [self._newest(slot.part, read) for read in seen_reads(self.plan, slot)]
+            cells = [self._newest(slot.part, read, before) for read in seen_reads(self.plan, slot)]
             return lambda register, event: register[place] | {tuple(cell(register, event) for cell in cells)}
-        column = self.columns(slot.name)
-        if slot.what == "running":
-            fold = FOLDS[slot.function]
-            return lambda register, event: fold(register[place], column[event])
-        return lambda register, event: column[event]
+        fold, column = FOLDS[slot.function], self.columns(slot.name)
+        return lambda register, event: fold(register[place], column[event])
 
-    def _newest(self, part: int, read: s.Attribute) -> Cell:
+    def _newest(self, part: int, read: s.Attribute, before: tuple[Slot, ...]) -> Cell:
         """The value that a condition reads of the event that part `part` is about to take."""
         slot = slot_of_newest(part, read)
         if slot is None:
             column = self.columns(read.name)
             return lambda register, event: column[event]
-        place = self.live[part].index(slot)
+        place = before.index(slot)
         finished = FINISHED.get(slot.function)
         return _copy(place) if finished is None else lambda register, event: finished(register[place])
 

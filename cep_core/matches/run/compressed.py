@@ -9,8 +9,8 @@ exponent.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -33,13 +33,14 @@ def graphs(plan: MatchesPlan, stream: Stream, windows: range | None, watermark: 
     ids = stream.raw(plan.schema.event_id)
     time: list[int] = stream.time.tolist()
     machine, fences = Automaton(plan, stream), Fences(plan, stream)
+    graph_of = _graph if plan.tree is None else _graph_of_sets
     rows: list[tuple[int, dict[str, Any]]] = []
     for ends, horizon in machine.endings():
         for event, nodes in by_event(machine.buffer, ends).items():
             if watermark is not None and time[event] + (plan.limit_of_last or 0) > watermark:
                 continue
             if windows is None or plan.decided(time[event], time[event]) // plan.pane in windows:
-                graph = _graph(machine.buffer, fences, nodes, horizon)
+                graph = graph_of(machine.buffer, fences, nodes, horizon)
                 if graph:
                     rows.append((event, _row(plan, graph, ids, time)))
         if len(machine.buffer) > matcher.MANY_LINKS:
@@ -50,7 +51,6 @@ def graphs(plan: MatchesPlan, stream: Stream, windows: range | None, watermark: 
 
 def _graph(buffer: Buffer, fences: Fences, ends: list[int], horizon: int) -> Graph:
     """The nodes on paths that start after `horizon` and that no fence rules out."""
-    end = buffer.event[ends[0]]
     edges: dict[int, list[int]] = {}
     todo = list(ends)
     while todo:
@@ -59,13 +59,57 @@ def _graph(buffer: Buffer, fences: Fences, ends: list[int], horizon: int) -> Gra
             edges[node] = fences.predecessors(buffer, node, horizon)
             todo += edges[node]
     number: dict[int, int] = {}
-    for node in sorted(edges, key=lambda node: (buffer.event[node], buffer.part[node], node)):
-        if fences.starts(buffer, node, horizon, end) or any(before in number for before in edges[node]):
+    for node in sorted(edges, key=lambda node: (buffer.event[node], buffer.state[node], node)):
+        if fences.starts(buffer, node, horizon, ends[0]) or any(before in number for before in edges[node]):
             number[node] = len(number)
     return [
-        (buffer.event[node], buffer.part[node], sorted(number[one] for one in edges[node] if one in number))
+        (buffer.event[node], buffer.state[node], sorted(number[one] for one in edges[node] if one in number))
         for node in number
     ]
+
+
+Nodes: TypeAlias = frozenset[tuple[int, int]]
+"""Nodes of the buffer that bind one event to one part, each with the end (its number) of the runs it is of."""
+
+
+def _graph_of_sets(buffer: Buffer, fences: Fences, ends: list[int], horizon: int) -> Graph:
+    """As `_graph`, where a match may have several runs: read backwards, a node of the graph is all nodes of the buffer
+    by which runs of equal matches may go on. One that starts matches and has nodes before it is two."""
+    parts: list[int] = fences.parts.tolist()
+
+    def parted(nodes: Iterable[tuple[int, int]]) -> list[Nodes]:
+        """Set by set: those of one event and part."""
+        sets: dict[tuple[int, int], set[tuple[int, int]]] = {}
+        for node, end in nodes:
+            sets.setdefault((buffer.event[node], parts[buffer.state[node]]), set()).add((node, end))
+        return [frozenset(one) for one in sets.values()]
+
+    before: dict[Nodes, list[Nodes]] = {}
+    todo = parted((end, end) for end in ends)
+    while todo:
+        nodes = todo.pop()
+        if nodes not in before:
+            steps = {(one, end) for node, end in nodes for one in fences.predecessors(buffer, node, horizon)}
+            before[nodes] = parted(steps)
+            todo += before[nodes]
+
+    def place(nodes: Nodes) -> tuple[int, int, list[tuple[int, int]]]:
+        node, _ = next(iter(nodes))
+        return buffer.event[node], parts[buffer.state[node]], sorted(nodes)
+
+    graph: Graph = []
+    numbers: dict[Nodes, list[int]] = {}
+    for nodes in sorted(before, key=place):
+        event, part, _ = place(nodes)
+        mine = numbers[nodes] = []
+        if any(fences.starts(buffer, node, horizon, end) for node, end in nodes):
+            mine.append(len(graph))
+            graph.append((event, part, []))
+        links = sorted(number for one in before[nodes] for number in numbers[one])
+        if links:
+            mine.append(len(graph))
+            graph.append((event, part, links))
+    return graph
 
 
 def _row(plan: MatchesPlan, graph: Graph, ids: Sequence[Any], time: Sequence[int]) -> dict[str, Any]:

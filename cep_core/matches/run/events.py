@@ -42,7 +42,8 @@ class Stream:
         columns = columns_of(events)
         columns.check(schema, plan.columns, ("event_id", "event_time", "event_type"))
         order = _order(plan, columns, unique=may is None)
-        self.columns = columns.chosen(order)
+        in_order = bool((order[1:] > order[:-1]).all())
+        self.columns = columns if in_order else columns.chosen(order)
         self.length = columns.length
         self._lists: dict[str, list[Value]] = {}
         self.time: Int64s = self.array(schema.event_time).to_numpy(zero_copy_only=False)
@@ -140,7 +141,8 @@ class Stream:
     def _partitions(self) -> tuple[Int64s, Bools]:
         everything = np.arange(self.length)
         position = everything
-        order = np.argsort(self.codes, kind="stable")
+        few = self.length and self.codes.max() < 1 << 16  # numpy sorts 16 bits by radix
+        order = np.argsort(self.codes.astype(np.uint16) if few else self.codes, kind="stable")
         if self.plan.select == "partition_contiguous":
             position = np.empty(self.length, np.int64)
             position[order] = everything
@@ -165,7 +167,12 @@ def _order(plan: MatchesPlan, columns: Columns, *, unique: bool) -> Int64s:
     if unique and not columns.distinct(schema.event_id):
         raise BadEventsError(f"two events have the same '{schema.event_id}'")
     sequence = (schema.sequence,) if schema.sequence is not None else ()
-    return np.argsort(columns.places((schema.event_time, *sequence, schema.event_id)))
+    places = columns.places((schema.event_time, *sequence, schema.event_id))
+    if not len(places) or places.max() >= len(places):  # the places of some rows of a larger table
+        return np.argsort(places)
+    order = np.empty(len(places), np.int64)
+    order[places] = np.arange(len(places))
+    return order
 
 
 def _bits(masks: list[Bools]) -> UInt64s:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.compile.states import states_of
 from trendlake.cep_core.matches.run.buffer import NOTHING, Buffer
 from trendlake.cep_core.matches.run.closures import Check, Program, Register
 from trendlake.cep_core.matches.run.events import Stream
@@ -36,7 +37,7 @@ class Interpreter:
         self.program = Program(plan, stream.values)
         self.buffer = buffer
         self.merging = merging
-        self.last = len(plan.parts) - 1
+        self.states = states_of(plan)
         self.time: list[int] = stream.time.tolist()
         self.low: list[int] = stream.low.tolist()
         self.high: list[int] = stream.high.tolist()
@@ -70,9 +71,9 @@ class Interpreter:
             self.newest = self.high[event]
             effect = Effect(self.newest)
             moved = self._step(event, horizon, effect)
-            starts = self.begins[event] & 1 and _all(self.program.begin[0], (), event)
+            starts = [number for number in self.states.starting if self._fires(number, (), event)]
             if moved or starts:
-                ends += [(position, node) for node in self._settle(event, moved, bool(starts), effect)]
+                ends += [(position, node) for node in self._settle(event, moved, starts, effect)]
             if effect.bound or effect.ended:
                 self.effects.append(effect)
         if ends:
@@ -80,7 +81,7 @@ class Interpreter:
 
     def forget(self) -> None:
         """No run is under way."""
-        self.runs = [{} for _ in self.plan.parts]
+        self.runs = [{} for _ in self.states.states]
         self.effects = []
         self.after = -1
 
@@ -118,43 +119,46 @@ class Interpreter:
                     self._add(self.runs[k], register, node)
 
     def _step(self, event: int, horizon: int, effect: Effect) -> dict[int, Runs]:
-        """Every run reads the event. Returns, by part, the runs that bound it there, by their new register."""
+        """Every run reads the event. Returns, by state, the runs that bound it there, by their new register."""
         moved: dict[int, Runs] = {}
-        begins, takes = self.begins[event], self.takes[event]
-        for k in range(self.last + 1):
+        for k in range(len(self.runs)):
             if self.runs[k]:
-                next_part = k < self.last and bool(begins >> (k + 1) & 1)
-                self._read(k, event, horizon, bool(takes >> k & 1), next_part, moved, effect)
+                edges = [number for number in self.states.leaving[k] if self._may(number, event)]
+                self._read(k, event, horizon, edges, moved, effect)
         return moved
 
-    def _read(
-        self, k: int, event: int, horizon: int, takes: bool, begins: bool, moved: dict[int, Runs], effect: Effect
-    ) -> None:
-        """The runs of state k read an event that may be taken, or begin the next part, as far as it alone tells."""
-        if not takes and not begins:
+    def _may(self, number: int, event: int) -> bool:
+        """Whether the event may be bound by an edge, as far as it alone tells."""
+        edge = self.states.edges[number]
+        return bool((self.takes if edge.later else self.begins)[event] >> edge.part & 1)
+
+    def _fires(self, number: int, register: Register, event: int) -> bool:
+        return self._may(number, event) and _all(self.program.checks[number], register, event)
+
+    def _read(self, k: int, event: int, horizon: int, edges: list[int], moved: dict[int, Runs], effect: Effect) -> None:
+        """The runs of state k read an event that some `edges` may bind, as far as it alone tells."""
+        if not edges:
             if self.plan.contiguous:
                 self.runs[k] = {}
             return
         any_match, contiguous = self.plan.select == "skip_till_any_match", self.plan.contiguous
-        kleene = self.plan.parts[k].kleene
         program, newest = self.program, self.buffer.newest
-        take, leave, extend = program.take[k], program.leave[k], program.extend[k]
+        taken = [(number, self.states.edges[number], program.moves[number]) for number in edges]
         live: Runs = {}
         for register, link in self.runs[k].items():
             if newest[link] <= horizon:
                 continue
             live[register] = link
-            taken = takes and (not take or _all(take, register, event))
-            begun = begins and _all(leave, register, event) and _all(program.begin[k + 1], register, event)
-            if taken:
-                self._add(moved.setdefault(k, {}), extend(register, event), link)
-            if begun:
-                self._add(moved.setdefault(k + 1, {}), program.enter[k + 1](register, event), link)
-            if not any_match and (contiguous or (taken if kleene else begun)):
+            held = False
+            for number, edge, move in taken:
+                if _all(program.checks[number], register, event):
+                    self._add(moved.setdefault(edge.target, {}), move(register, event), link)
+                    held = held or edge.holds
+            if not any_match and (contiguous or held):
                 effect.ended.append((k, register))
         self.runs[k] = live
 
-    def _settle(self, event: int, moved: dict[int, Runs], starts: bool, effect: Effect) -> list[int]:
+    def _settle(self, event: int, moved: dict[int, Runs], starts: list[int], effect: Effect) -> list[int]:
         """The runs that bound the event become nodes of the buffer, and go on; those returned end matches."""
         ends: list[int] = []
         buffer = self.buffer
@@ -163,12 +167,14 @@ class Interpreter:
             for k, runs in moved.items()
             for register, link in runs.items()
         ]
-        if starts:
-            nodes.append((0, self.program.enter[0]((), event), buffer.node(event, 0, NOTHING, self.time[event])))
+        for number in starts:
+            k = self.states.edges[number].target
+            node = buffer.node(event, k, NOTHING, self.time[event])
+            nodes.append((k, self.program.moves[number]((), event), node))
         for k, register, node in nodes:
-            if k < self.last or self.plan.parts[k].kleene:
+            if self.states.leaving[k]:
                 effect.bound.append((k, register, node))
-            if k == self.last and _all(self.program.leave[k], register, event):
+            if self.states.ends[k] and _all(self.program.ends[k], register, event):
                 ends.append(node)
         return ends
 

@@ -1,7 +1,7 @@
 """The automaton over a stream: merged runs step through its events, and each event that ends matches is reported.
 
-State k: parts 0..k have begun, the newest event is of part k. At a Kleene part a run takes an event, begins the next
-part with it, ignores it, or does several of these (Agrawal et al. 2008, section 3.2); elsewhere it begins or ignores.
+The states and the edges between them are those of `cep_core.matches.compile.states`. A run takes an edge with an event,
+ignores the event, or does several of these (Agrawal et al. 2008, section 3.2).
 
 Runs are stepped by `cep_core.matches.kernels.step`, where their registers are fields of 64 bits
 (`cep_core.matches.compile.encode`). A whole number that does not fit gives the partition up: the `interpreter`, which
@@ -23,11 +23,12 @@ from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.codes import group_codes
 from trendlake.cep_core.expressions.columnar import evaluate
 from trendlake.cep_core.expressions.operands import Words
-from trendlake.cep_core.kernels.register_programs import Leaves, Programs
+from trendlake.cep_core.kernels.register_programs import WHEN_SLOT, Leaves, Programs
 from trendlake.cep_core.kernels.run_groups import FIRSTS as LINK
 from trendlake.cep_core.kernels.run_groups import NEXT, rehash
-from trendlake.cep_core.matches.compile.encode import Agreement, NotCompiledError, assembled
+from trendlake.cep_core.matches.compile.encode import Agreement, Assembly, NotCompiledError, assembled
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
+from trendlake.cep_core.matches.compile.states import States, states_of
 from trendlake.cep_core.matches.kernels import step as k
 from trendlake.cep_core.matches.run.buffer import NOTHING, Buffer
 from trendlake.cep_core.matches.run.events import Stream
@@ -100,9 +101,11 @@ class Automaton:
         except (NotCompiledError, BadEventsError):
             return False
         self.masks = stream.time, stream.begins.astype(np.int64), stream.takes.astype(np.int64)
-        self.kleene = np.array([part.kleene for part in self.plan.parts])
+        self.edges = _edges(states_of(self.plan), self.assembly)
+        asks = (self.assembly.tables[0][:, WHEN_SLOT] >= 0).any()
+        self.plain = bool(self.merging and self.assembly.width == 1 and not asks)
         self.memory = np.zeros(8, np.int64)
-        self.lists = np.full((3, len(self.plan.parts)), -1, np.int64)
+        self.lists = np.full((3, len(self.edges.ends)), -1, np.int64)
         self.goal = np.zeros((3, self.assembly.width), np.int64)
         self.goal[1, -1] = (1 << (self.assembly.width - 1)) - 1
         self._grow(64)
@@ -148,14 +151,14 @@ class Automaton:
         arcs, moves, code = self.assembly.tables
         programs = Programs(arcs, moves, code, *self.words.machine)
         leaves = Leaves(self.words.leaves, self.words.leaf_null, self.words.leaf_slots)
-        events = k.Events(stream.events, stream.broken, stream.step, *self.masks, self.kleene)
+        events = k.Events(stream.events, stream.broken, stream.step, *self.masks)
         ends: list[int] = []
         horizons: list[int] = []
         written = k.Links(np.empty((5, ROOM), np.int64), np.empty(ROOM, np.int64), np.empty(ROOM, np.int64))
         while True:
             groups = k.Groups(memory, self.meta, self.registers, self.buckets, self.lists, self.goal)
-            rules = k.Rules(self.plan.within, mode, self.merging, each, len(self.buffer))
-            reason = k.advance(programs, leaves, events, groups, written, rules)
+            rules = k.Rules(self.plan.within, mode, self.merging, self.plain, each, len(self.buffer))
+            reason = k.advance(programs, leaves, events, self.edges, groups, written, rules)
             at, links, count = int(memory[k.AT]), int(memory[k.LINKS]), int(memory[k.ENDINGS])
             if reason == k.OVERFLOWED:
                 # the event that did not fit has left links and ends behind: nothing of this go is reported
@@ -197,3 +200,14 @@ class Automaton:
                 yield ends, horizons, horizon
                 ends, horizons = [], []
         yield ends, horizons, horizon
+
+
+def _edges(states: States, assembly: Assembly) -> k.Edges:
+    rows = zip(states.edges, assembly.rows, strict=True)
+    table = [(edge.target, row, edge.part, edge.later, edge.holds) for edge, row in rows]
+    counts = [len(numbers) for numbers in states.leaving]
+    ends = [row if ways else k.NO_END for ways, row in zip(states.ends, assembly.end_rows, strict=True)]
+    first = np.cumsum([len(states.starting), *counts])
+    most = max(2, *counts)
+    chosen = np.zeros(max(most, len(states.starting)), np.int64)
+    return k.Edges(np.array(table, np.int64), first, np.array(ends, np.int64), chosen, most)

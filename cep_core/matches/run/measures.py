@@ -39,7 +39,7 @@ class Measures:
         ]
 
     def _value(self, read: s.Attribute, chunk: Chunk) -> pa.Array:
-        """The value of an attribute or an aggregate, for each match."""
+        """The value of an attribute or an aggregate, for each match; NULL where the variable has no event."""
         part = self.part[read.variable]
         if isinstance(read, s.Indexed) and not read.name:
             return arrow(chunk.lengths[:, part])
@@ -47,7 +47,12 @@ class Measures:
             return self._aggregate(read, part, chunk)
         last = isinstance(read, s.Indexed) and read.index == "LEN"
         at = chunk.bounds[:, part + 1] - 1 if last else chunk.bounds[:, part]
-        return self.stream.array(read.name).take(arrow(chunk.events[at]))
+        column, missing = self.stream.array(read.name), chunk.lengths[:, part] == 0
+        if not missing.any():
+            return column.take(arrow(chunk.events[at]))
+        present = np.zeros(len(at), chunk.events.dtype)
+        present[~missing] = chunk.events[at[~missing]]
+        return column.take(arrow(present, missing))
 
     def _aggregate(self, read: s.Indexed, part: int, chunk: Chunk) -> pa.Array:
         values, null, texts = self._column(read.name)

@@ -1,4 +1,4 @@
-"""NOTs as fences: between which events a match may not step, and where it may not begin.
+"""NOTs as fences: between which events a match may not step, and where it may not begin or end.
 
 Where an event n rules a match out by nothing but its place (its conditions speak of n alone, and it is of the match's
 partition), only the nearest such event matters:
@@ -16,10 +16,14 @@ are checked on the finished match (`negation_deferred`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from trendlake.cep_core.events.array_types import Bools, Int64s
 from trendlake.cep_core.matches.compile.plan import MatchesPlan, is_fence
+from trendlake.cep_core.matches.compile.states import START, states_of
+from trendlake.cep_core.matches.kernels.buffer import Bounds
 from trendlake.cep_core.matches.run.buffer import NOTHING, Buffer
 from trendlake.cep_core.matches.run.events import Stream
 
@@ -27,61 +31,115 @@ NEVER, EVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 class Fences:
-    """`after[k, e]`: an event of part k - 1 whose `low` is not above this may not come just before e as the first of
-    part k, but for the event `spared[k, e]`, which is the only n in its way (-1: none is);
-    `lead[e]`: a match that begins with e may not end before this time + `within`; `latest[e]`: one that ends with e may
-    not begin later than this time. Arrays of no rows where no NOT asks for them."""
+    """Where a row r of `after` and `spared` is that of a step between two states (`between`, -1: none): an event whose
+    `low` is not above `after[r, e]` may not come just before e, but for the event `spared[r, e]`, which is the only n
+    in its way (-1: none is). A match that begins with e in a state with row r (`first`) may not end before the time
+    `lead[r, e]` + `within`; one that ends with e in a state with row r (`last`) may not begin later than
+    `latest[r, e]`. Arrays of no rows where no NOT asks for them."""
 
     def __init__(self, plan: MatchesPlan, stream: Stream) -> None:
-        self.time, self.low, count = stream.time, stream.low, stream.length
-        self.after: Int64s = np.zeros((0, 0), np.int64)
-        self.spared: Int64s = self.after
-        self.lead: Int64s = np.zeros(0, np.int64)
-        self.latest: Int64s = np.zeros(0, np.int64)
-        fences = [(k, negation) for k, negation in enumerate(plan.negations) if is_fence(plan, negation)]
-        if not fences or not count:
-            return
-        self.after = np.full((len(plan.parts), count), -1, np.int64)
-        self.spared = self.after.copy()
-        self.lead, self.latest = np.full(count, NEVER, np.int64), np.full(count, EVER, np.int64)
-        gaps: dict[tuple[int, int | None], int] = {}
-        for k, negation in fences:
-            gap = negation.after, negation.within
-            gaps[gap] = gaps.get(gap, 0) | 1 << k
-        for (after, limit), bits in gaps.items():
-            negated = np.flatnonzero(stream.negated & np.uint64(bits))
-            if not len(negated):
-                continue
-            near = _Nearest(stream, negated)
-            if limit is not None:
-                near_by = near.next_time(EVER) - limit < stream.time
-                self.latest = np.where(near_by, NEVER, self.latest)
-            elif after == len(plan.parts):
-                self.latest = near.next_time(EVER) - plan.within
-            elif after == 0:
-                self.lead = near.last_time(NEVER)
-            else:
-                self.after[after], self.spared[after] = near.before()
+        self.plan, self.stream, self.states = plan, stream, states_of(plan)
+        self.time, self.low, self.count = stream.time, stream.low, stream.length
+        self.parts = np.array(self.states.parts, np.int64)
+        self.near: dict[int, _Nearest | None] = {}
+        self.inline = frozenset(k for k, negation in enumerate(plan.negations) if is_fence(plan, negation))
+        size = len(self.states.states)
+        rows = _Rows(), _Rows(), _Rows()
+        self.between, self.first, self.last = np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+        if self.inline and self.count:
+            self.between = np.full((size, size), -1, np.int64)
+            self.first, self.last = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
+            for edge in self.states.edges:
+                nots = edge.nots & self.inline
+                if edge.source == START:
+                    self.first[edge.target] = rows[1].number(nots)
+                else:
+                    self.between[edge.source, edge.target] = rows[0].number(nots)
+            for k, ways in enumerate(self.states.ends):
+                self.last[k] = rows[2].number(next(iter(ways)) & self.inline) if len(ways) == 1 else -1
+        pairs = [self._before(nots) for nots in rows[0]]
+        self.after, self.spared = (self._table([pair[i] for pair in pairs]) for i in range(2))
+        self.lead = self._table([self._lead(nots) for nots in rows[1]])
+        self.latest = self._table([self._latest(nots) for nots in rows[2]])
+
+    @property
+    def bounds(self) -> Bounds:
+        """The arguments of reading matches."""
+        tables = self.after, self.spared, self.lead, self.latest, self.between, self.first, self.last
+        return Bounds(self.time, self.low, self.parts, *tables)
 
     def predecessors(self, buffer: Buffer, node: int, horizon: int) -> list[int]:
         """`Buffer.predecessors` that no fence parts from `node`."""
         links = buffer.predecessors(node, horizon)
-        if not len(self.after):
+        if not len(self.between):
             return links
-        part, event = buffer.part[node], buffer.event[node]
-        limit, spared = self.after[part, event], self.spared[part, event]
+        event, rows = buffer.event[node], self.between[:, buffer.state[node]]
 
         def parted(before: int) -> bool:
-            return bool(self.low[before] <= limit and before != spared)
+            row, other = rows[buffer.state[before]], buffer.event[before]
+            return bool(row >= 0 and self.low[other] <= self.after[row, event] and other != self.spared[row, event])
 
-        return [one for one in links if buffer.part[one] == part or not parted(buffer.event[one])]
+        return [one for one in links if not parted(one)]
 
     def starts(self, buffer: Buffer, node: int, horizon: int, end: int) -> bool:
-        """Whether a match that ends with event `end`, and began after `horizon`, may begin with the node."""
+        """Whether a match that ends with node `end`, and began after `horizon`, may begin with the node."""
         if buffer.left[node] != NOTHING:
             return False
+        if not len(self.first):
+            return True
         event = buffer.event[node]
-        return not len(self.lead) or bool(self.lead[event] <= horizon and self.time[event] <= self.latest[end])
+        row, row_of_end = self.first[buffer.state[node]], self.last[buffer.state[end]]
+        leads = row < 0 or self.lead[row, event] <= horizon
+        return bool(leads and (row_of_end < 0 or self.time[event] <= self.latest[row_of_end, buffer.event[end]]))
+
+    def ends(self, buffer: Buffer, nodes: Iterable[int]) -> list[list[int]]:
+        """The nodes, parted by what NOTs say of a match that ends there."""
+        groups: dict[int, list[int]] = {}
+        for node in nodes:
+            groups.setdefault(int(self.last[buffer.state[node]]) if len(self.last) else -1, []).append(node)
+        return list(groups.values())
+
+    # --- tables
+    def _table(self, rows: list[Int64s]) -> Int64s:
+        return np.stack(rows) if rows else np.zeros((0, self.count), np.int64)
+
+    def _near(self, nots: Iterable[int]) -> _Nearest | None:
+        """The nearest events of some NOTs; None where there are none."""
+        bits = sum(1 << k for k in nots)
+        if bits not in self.near:
+            negated = np.flatnonzero(self.stream.negated & np.uint64(bits))
+            self.near[bits] = _Nearest(self.stream, negated) if len(negated) else None
+        return self.near[bits]
+
+    def _before(self, nots: frozenset[int]) -> tuple[Int64s, Int64s]:
+        near = self._near(nots)
+        nothing = np.full(self.count, -1, np.int64)
+        return (nothing, nothing) if near is None else near.before()
+
+    def _lead(self, nots: frozenset[int]) -> Int64s:
+        near = self._near(nots)
+        return np.full(self.count, NEVER, np.int64) if near is None else near.last_time(NEVER)
+
+    def _latest(self, nots: frozenset[int]) -> Int64s:
+        latest = np.full(self.count, EVER, np.int64)
+        limits = {self.plan.negations[k].within for k in nots}
+        for limit in limits:
+            near = self._near(k for k in nots if self.plan.negations[k].within == limit)
+            if near is None:
+                continue
+            if limit is None:
+                latest = np.minimum(latest, near.next_time(EVER) - self.plan.within)
+            else:
+                latest = np.where(near.next_time(EVER) - limit < self.time, NEVER, latest)
+        return latest
+
+
+class _Rows(dict[frozenset[int], int]):
+    """Sets of NOTs and their rows of a table."""
+
+    def number(self, nots: frozenset[int]) -> int:
+        """The row of a set; -1: of none."""
+        return self.setdefault(nots, len(self)) if nots else -1
 
 
 class _Nearest:

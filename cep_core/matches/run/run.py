@@ -14,15 +14,15 @@ from trendlake.cep_core.events.array_types import Int32s, Int64s
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.language.unparse import moment
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
-from trendlake.cep_core.matches.kernels.buffer import Bounds
+from trendlake.cep_core.matches.compile.states import states_of
 from trendlake.cep_core.matches.run import matcher
-from trendlake.cep_core.matches.run.buffer import Chunk, Match, Reading, Step, by_event, chunk_of
+from trendlake.cep_core.matches.run.buffer import Chunk, Match, Reading, by_event, chunk_of
 from trendlake.cep_core.matches.run.events import Stream
 from trendlake.cep_core.matches.run.match_ids import digests_of
 from trendlake.cep_core.matches.run.matcher import Automaton
 from trendlake.cep_core.matches.run.negation_deferred import Finish, match_of
 from trendlake.cep_core.matches.run.negation_inline import Fences
-from trendlake.cep_core.matches.run.non_overlap import preferred
+from trendlake.cep_core.matches.run.non_overlap import Candidate, preferred
 from trendlake.cep_core.matches.run.results import result_table
 
 
@@ -64,9 +64,10 @@ class Matches:
         self.watermark = watermark
         self.automaton = Automaton(plan, stream, **automaton)
         digests = digests_of(stream.columns.raw(plan.schema.event_id))
-        fences = self.fences
-        bounds = Bounds(stream.time, stream.low, fences.after, fences.spared, fences.lead, fences.latest)
-        self.reading = Reading(len(plan.parts), digests, bounds)
+        states = states_of(plan)
+        asked = bool(self.finish.nots)
+        self.reading = Reading(len(plan.parts), digests, self.fences.bounds, asked, states.in_order)
+        self.once = None if states.unambiguous else Once()
 
     def chunks(self) -> Iterator[Chunk]:
         """Some at a time. Raises TooManyMatchesError."""
@@ -113,7 +114,8 @@ class Matches:
         if self.windows is not None and not self.plan.trails:
             ends, horizons = self._wanted(ends, horizons, self.windows)
         for chunk in self.automaton.buffer.chunks(ends, horizons, self.reading):
-            yield self.finish.surviving(chunk)
+            surviving = self.finish.surviving(chunk)
+            yield surviving if self.once is None else self.once.new(surviving)
 
     def _wanted(self, ends: list[int], horizons: list[int], windows: range) -> tuple[list[int], list[int]]:
         """Those ends that may belong to the windows: the others are not read."""
@@ -136,11 +138,18 @@ class Matches:
     def _preferred(self, ends: list[int], horizon: int) -> Match | None:
         """The preferred match. `ends`: nodes of events that are not later than each other."""
         buffer = self.automaton.buffer
-        firsts: list[list[Step]] = []
+        firsts: list[list[tuple[int, int]]] = []
         for nodes in by_event(buffer, ends).values():
-            runs = preferred(buffer, nodes, horizon, self.fences)
-            firsts += islice((run for run in runs if not self.finish.ruled_out(match_of(self.plan, run))), 1)
+            for alike in self.fences.ends(buffer, nodes):
+                candidates = preferred(buffer, alike, horizon, self.fences)
+                firsts += islice((one.pairs for one in candidates if self._holds(one)), 1)
         return match_of(self.plan, min(firsts)) if firsts else None
+
+    def _holds(self, candidate: Candidate) -> bool:
+        """Whether the NOTs let one of its runs be a match."""
+        if not self.finish.nots:
+            return True
+        return any(not self.finish.ruled_out(steps) for steps in candidate.runs(self.automaton.buffer))
 
     def _too_many(self, event: int, pane: int) -> TooManyMatchesError:
         values = ((name, self.stream.raw(name)[event]) for name in self.plan.partition)
@@ -150,6 +159,25 @@ class Matches:
             f"{partition}: limit_per_partition, {self.plan.limit:,} matches, is reached in [{start}, {end})",
             hint="select fewer events, shorten within, raise the limit, or ask for output: compressed",
         )
+
+
+class Once:
+    """Leaves each match in once, where a pattern reads it in several ways. Matches come in the order of their last
+    events, and equal ones have the same."""
+
+    def __init__(self) -> None:
+        self.event = -1
+        self.names: set[tuple[int, ...]] = set()
+
+    def new(self, chunk: Chunk) -> Chunk:
+        """The chunk without matches that came before."""
+        mask = np.ones(len(chunk.lengths), bool)
+        for i, (event, name) in enumerate(zip(chunk.last.tolist(), chunk.names.tolist(), strict=True)):
+            if event != self.event:
+                self.event, self.names = event, set()
+            mask[i] = tuple(name) not in self.names
+            self.names.add(tuple(name))
+        return chunk.subset(mask)
 
 
 def _distinct(keys: Int64s, first: Int32s) -> tuple[list[list[int]], list[int], list[int]]:

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.random.agreement import TALLIES, Tally
-from tests.random.matches import SEQUENCES, cut_rows, disagreement, interpreted, matches_questions, unfolded, unmerged
+from tests.random.matches import (
+    SEQUENCES,
+    any_questions,
+    cut_rows,
+    disagreement,
+    interpreted,
+    matches_questions,
+    unfolded,
+    unmerged,
+)
 from tests.random.profile import examples
 
 pytestmark = [pytest.mark.random, pytest.mark.filterwarnings("ignore::trendlake.cep_core.errors.PatternWarning")]
@@ -19,6 +28,8 @@ THEMES: dict[str, tuple[int, dict[str, Any]]] = {
     "matches": (300, {}),
     "matches without NOT": (200, {"negation": False}),
     "matches with ties": (300, {"ties": True}),
+    "matches of any operator": (200, {"any_operator": True}),
+    "matches of any operator with ties": (100, {"any_operator": True, "ties": True}),
 }
 
 
@@ -38,7 +49,7 @@ def test_the_engine_agrees(theme: str) -> None:
 
 
 @examples(150)
-@given(matches_questions(output=False), st.booleans())
+@given(any_questions(output=False), st.booleans())
 def test_any_way_of_cutting_gives_the_same_rows(question: Any, compressed: bool) -> None:
     """Window by window, in two ranges, each from the events its windows need only: the rows of the whole."""
     query, rows = question
@@ -48,7 +59,7 @@ def test_any_way_of_cutting_gives_the_same_rows(question: Any, compressed: bool)
 
 @pytest.mark.more_in_chaos
 @examples(125)
-@given(matches_questions(output=False, most=9))
+@given(any_questions(output=False, most=9))
 def test_a_compressed_row_unfolds_to_its_matches(question: Any) -> None:
     """Each match once, the count and the earliest start right."""
     query, rows = question
@@ -87,7 +98,7 @@ def test_numbers_that_do_not_fit_are_left_to_python(cells: Any, where: list[str]
 
 
 @examples(100)
-@given(matches_questions(negation=False))
+@given(any_questions(negation=False))
 def test_merging_changes_no_match(question: Any) -> None:
     """The slow twin keeps every run apart."""
     assert unmerged(*question) == []

@@ -15,7 +15,7 @@ ENGINES: Mapping[str, Callable[..., list[dict[str, Any]]]] = {
     "reference": reference,
     "automaton": lambda query, rows, sequence: engine(query, rows, {}, sequence),
 }
-CASES = [case for file in ("matches.yaml", "ties.yaml", "absence.yaml") for case in load(file)]
+CASES = [case for file in ("matches.yaml", "ties.yaml", "absence.yaml", "operators.yaml") for case in load(file)]
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,22 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.reference.matches.remainder import following, repeated, skipped, whole
 from tests.reference.trends.values import OutsideLanguageError
 from trendlake.cep_core.language import parse
 from trendlake.cep_core.language import syntax as s
 
 ABOUT = {"name", "description", "owner", "source", "schedule", "tags", "consistency", "kind", "limit_per_partition"}
-MEANING = {"pattern", "where", "return", "within", "select", "output"}
+MEANING = {"pattern", "where", "return", "within", "select", "output", "derive", "having"}
 SELECTIONS = ("skip_till_any_match", "skip_till_next_match", "contiguous", "partition_contiguous")
-
-EACH, FIRST, LATER, LAST = "each", "first", "later", "last"
-"""Which events of a part a condition is about, and so when its last variable binds: at every event of the part, at its
-first, at every one but the first, or when the part is left."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the pattern that binds events."""
+    """A variable of the pattern that binds events. `kleene`: it may bind several."""
 
     variable: str
     type: str
@@ -30,30 +27,22 @@ class Part:
 
 @dataclass(frozen=True)
 class Negated:
-    """`NOT type variable` after `after` parts that bind events; `within`: so many microseconds of its gap, or None."""
+    """`NOT type variable`; `within`: so many microseconds of its gap, or None."""
 
     variable: str
     type: str
-    after: int
     within: int | None = None
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A conjunct of `where` that speaks of no NOT; it belongs to the moment (`part`, `when`)."""
-
-    expression: s.Expr
-    part: int
-    when: str
 
 
 @dataclass(frozen=True)
 class Query:
     """A query of kind matches. Times are microseconds."""
 
+    tree: s.PatternNode
     parts: tuple[Part, ...]
-    negated: tuple[Negated, ...]
-    conditions: list[Condition]
+    negated: Mapping[str, Negated]
+    conditions: list[s.Expr]
+    """The conjuncts of `where` that speak of no NOT."""
     ruled_out: Mapping[str, list[s.Expr]]
     """NOT variable -> what an event must meet to rule a match out."""
     shared: list[str]
@@ -63,6 +52,10 @@ class Query:
     possible: bool
     """No constant condition is false."""
     measures: Mapping[str, s.Expr]
+    derived: Mapping[str, s.Expr]
+    """New columns of each event."""
+    having: list[s.Expr]
+    """Conditions on a row."""
     within: int
     select: str
     output: str
@@ -72,13 +65,14 @@ def read(query: Mapping[str, Any]) -> Query:
     """The query's parts. Raises OutsideLanguageError for what has no meaning."""
     if query.get("kind") != "matches" or set(query) - ABOUT - MEANING:
         raise OutsideLanguageError(f"no query of kind matches: {query}")
-    parts, negated = _pattern(parse.parse_pattern(query["pattern"]))
+    tree = parse.parse_pattern(query["pattern"])
+    parts, negated = _pattern(tree)
     lines = [parse.parse_condition(line) for line in query.get("where") or []]
     shared, scoped = _equivalences([line for line in lines if isinstance(line, s.Equivalence)])
     conjuncts = [part for line in lines if not isinstance(line, s.Equivalence) for part in s.conjuncts(line)]
-    known = {part.variable for part in parts} | {part.variable for part in negated}
-    ruled_out: dict[str, list[s.Expr]] = {part.variable: [] for part in negated}
-    conditions: list[Condition] = []
+    known = {part.variable for part in parts} | negated.keys()
+    ruled_out: dict[str, list[s.Expr]] = {name: [] for name in negated}
+    conditions: list[s.Expr] = []
     possible = True
     for conjunct in conjuncts:
         names = {read.variable for read in s.attributes(conjunct)}
@@ -94,13 +88,16 @@ def read(query: Mapping[str, Any]) -> Query:
 
             possible = possible and evaluate(conjunct, lambda read: None) is True
         else:
-            conditions.append(_condition(conjunct, parts))
+            conditions.append(conjunct)
     select, output = query.get("select") or "skip_till_next_match", query.get("output") or "all"
     if select not in SELECTIONS or output not in ("all", "non_overlap"):
         raise OutsideLanguageError(f"{select}, {output}")
     measures = {name: _expression(text) for name, text in (query.get("return") or {}).items()}
     within = parse.parse_duration(query["within"])
-    return Query(parts, negated, conditions, ruled_out, shared, scoped, possible, measures, within, select, output)
+    derived = {name: _expression(text) for name, text in (query.get("derive") or {}).items()}
+    having = [_expression(text) for text in query.get("having") or []]
+    conditioned = conditions, ruled_out, shared, scoped, possible
+    return Query(tree, parts, negated, *conditioned, measures, derived, having, within, select, output)
 
 
 def _expression(text: str) -> s.Expr:
@@ -110,25 +107,31 @@ def _expression(text: str) -> s.Expr:
     return actual
 
 
-def _pattern(tree: s.PatternNode) -> tuple[tuple[Part, ...], tuple[Negated, ...]]:
-    parts: list[Part] = []
-    negated: list[Negated] = []
-    for node in tree.parts if isinstance(tree, s.Seq) else (tree,):
+def _pattern(tree: s.PatternNode) -> tuple[tuple[Part, ...], dict[str, Negated]]:
+    many = repeated(tree)
+    parts = tuple(Part(atom.variable, atom.type_name, atom.variable in many) for atom in s.atoms(tree, negated=False))
+    negated: dict[str, Negated] = {}
+
+    def walk(node: s.PatternNode) -> None:
         match node:
-            case s.Atom(type_name=kind, variable=variable):
-                parts.append(Part(variable, kind, False))
-            case s.Repeat(body=s.Atom(type_name=kind, variable=variable), low=1, high=None):
-                parts.append(Part(variable, kind, True))
             case s.Not(body=s.Atom(type_name=kind, variable=variable), within=within):
-                if within is not None and not parts:
-                    raise OutsideLanguageError("a limit counts from the event before the NOT")
-                negated.append(Negated(variable, kind, len(parts), within))
-            case _:
+                negated[variable] = Negated(variable, kind, within)
+            case s.Repeat(body=body):
+                walk(body)
+            case s.Seq(parts=children) | s.Or(options=children):
+                for child in children:
+                    walk(child)
+            case s.Not() | s.And():
                 raise OutsideLanguageError(f"no part of kind matches: {node}")
-    names = [part.variable for part in (*parts, *negated)]
-    if len(set(names)) < len(names) or not parts:
+
+    walk(tree)
+    names = [*(part.variable for part in parts), *(atom.variable for atom in s.atoms(tree, negated=True))]
+    if len(set(names)) < len(names) or skipped(tree):
         raise OutsideLanguageError("a variable stands twice, or nothing is bound")
-    return tuple(parts), tuple(negated)
+    for one in following(whole(tree)):
+        if any(negated[name].within is not None for name in one.nots):
+            raise OutsideLanguageError("a limit counts from the event before the NOT")
+    return parts, negated
 
 
 def _equivalences(lines: list[s.Equivalence]) -> tuple[list[str], list[tuple[str, frozenset[str]]]]:
@@ -142,15 +145,3 @@ def _equivalences(lines: list[s.Equivalence]) -> tuple[list[str], list[tuple[str
             else:
                 scoped.append((name, frozenset(str(variable) for variable in scope)))
     return shared, scoped
-
-
-def _condition(conjunct: s.Expr, parts: tuple[Part, ...]) -> Condition:
-    """The latest of the moments at which what it reads is bound."""
-    place = {part.variable: number for number, part in enumerate(parts)}
-    reads = s.attributes(conjunct)
-    last = max(place[read.variable] for read in reads)
-    if not parts[last].kleene:
-        return Condition(conjunct, last, EACH)
-    indices = {read.index if isinstance(read, s.Indexed) else "" for read in reads if place[read.variable] == last}
-    when = LAST if "LEN" in indices else EACH if "" in indices else FIRST if indices == {"1"} else LATER
-    return Condition(conjunct, last, when)

@@ -14,16 +14,16 @@ Bound: TypeAlias = Mapping[str, Sequence[Event]]
 """Variable -> its events so far, in order."""
 
 
-def holds(expression: s.Expr, bound: Bound, kleene: set[str], now: Mapping[str, int] | None = None) -> bool:
+def holds(expression: s.Expr, bound: Bound, kleene: set[str]) -> bool:
     """Whether the condition is true of every event it speaks of: `a.x` of each event of a Kleene variable, `a[i]`,
-    `a[i-1]` and `a[..i-1]` of each but the first. `now` fixes the event (counted from 0) of some variables."""
+    `a[i-1]` and `a[..i-1]` of each but the first. Where a variable has no event there is none."""
     return all(
         evaluate(expression, lambda read, at=at: value(read, bound, at)) is True  # type: ignore[misc]
-        for at in _choices(expression, bound, kleene, now or {})
+        for at in _choices(expression, bound, kleene)
     )
 
 
-def _choices(expression: s.Expr, bound: Bound, kleene: set[str], now: Mapping[str, int]) -> Iterator[dict[str, int]]:
+def _choices(expression: s.Expr, bound: Bound, kleene: set[str]) -> Iterator[dict[str, int]]:
     ranges: dict[str, range] = {}
     styles: dict[str, set[bool]] = {}
     for read in s.attributes(expression):
@@ -32,13 +32,12 @@ def _choices(expression: s.Expr, bound: Bound, kleene: set[str], now: Mapping[st
             if isinstance(read, s.Indexed):
                 raise OutsideLanguageError(f"{read.variable} is one event")
         elif later or not isinstance(read, s.Indexed):
-            ranges[read.variable] = range(1 if later else 0, len(bound[read.variable]))
+            ranges[read.variable] = range(1 if later else 0, len(bound.get(read.variable, ())))
             styles.setdefault(read.variable, set()).add(later)
     if any(len(actual) > 1 for actual in styles.values()):
         raise OutsideLanguageError("a.x speaks of each event, a[i].x of one")
-    for name, index in now.items():
-        if name in ranges:
-            ranges[name] = range(index, index + 1) if index in ranges[name] else range(0)
+    if not all(bound.get(read.variable) for read in s.attributes(expression)):
+        return
     yield from (dict(zip(ranges, actual, strict=True)) for actual in product(*ranges.values()))
 
 
@@ -76,7 +75,8 @@ def aggregate(function: str, cells: Sequence[Value]) -> Value:
 
 
 def measure(expression: s.Expr, bound: Bound, kleene: set[str]) -> Value:
-    """A `return` entry of a match: COUNT(a), SUM|AVG|MIN|MAX(a.x) over its events, and what is of one event."""
+    """A `return` entry of a match: COUNT(a), SUM|AVG|MIN|MAX(a.x) over its events, and what is of one event, which is
+    NULL where there is none."""
 
     def reduced(node: s.Expr) -> s.Expr:
         match node:
@@ -97,4 +97,4 @@ def measure(expression: s.Expr, bound: Bound, kleene: set[str]) -> Value:
                 raise OutsideLanguageError(f"{variable}.{node.name} is of several events")
         return node
 
-    return evaluate(reduced(expression), lambda read: value(read, bound, {}))
+    return evaluate(reduced(expression), lambda read: value(read, bound, {}) if bound[read.variable] else None)
