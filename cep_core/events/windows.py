@@ -54,11 +54,6 @@ class Windows:
         return self.longest >= AGES
 
     @property
-    def of_all_time(self) -> bool:
-        """Whether each window holds every event."""
-        return min(self.within, self.ahead) >= AGES
-
-    @property
     def dated(self) -> bool:
         """Whether each window begins at a date of a calendar."""
         return False

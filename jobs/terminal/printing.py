@@ -82,7 +82,7 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
     notes = [*plan.warnings, *certain(plan.advice), *orders]
     for note in orders:
         console.print(f"note      {note}", soft_wrap=True)
-    by_time = "" if plan.windows.of_all_time else " and by time"
+    by_time = "" if plan.windows.endless else " and by time"
     console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'}{by_time}, from {pattern.source}")
     shared = shared_work(project, pattern, _batches_rule(project))
     for line in shared.lines() if shared else ():

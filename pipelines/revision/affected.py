@@ -43,8 +43,8 @@ UNIT = "__trendlake_unit"
 @dataclass(frozen=True)
 class Affected:
     """Windows in stretches (first and last, both included; in order, disjoint): of those in `whole` every unit; of the
-    others the `pairs` only (columns `UNIT`0, `UNIT`1 ... and `WINDOW`), whose windows are `touched`. Without `WINDOW`
-    each unit is in all of these."""
+    others the `pairs` only (columns `UNIT`0, `UNIT`1 ... and `WINDOW`), whose windows are `touched`.
+    Where windows hold all that was before, `WINDOW` is the first of a unit, and those after it are also its own."""
 
     plan: AnyPlan
     whole: tuple[Stretch, ...] = ()
@@ -101,12 +101,13 @@ class Affected:
         inside = within(row_window(self.plan), self.whole)
         if self.pairs is None:
             return nearby.where(inside)
-        same = self._same_unit()
-        if WINDOW in self.pairs.columns:
-            same.append(row_window(self.plan) == sf.col(WINDOW))
+        window, others = row_window(self.plan), nearby.where(~inside)
+        if self.plan.windows.endless:
+            others = others.where(within(window, self.touched))
+            same = window >= sf.col(WINDOW)
         else:
-            nearby = nearby.where(inside | within(row_window(self.plan), self.touched))
-        others = nearby.where(~inside).join(self.pairs, same, "semi")
+            same = window == sf.col(WINDOW)
+        others = others.join(self.pairs, [*self._same_unit(), same], "semi")
         return nearby.where(inside).unionByName(others) if self.whole else others
 
     def _same_unit(self) -> list[Column]:
@@ -134,8 +135,9 @@ def touched_by(
     low, high = published[0][0], published[-1][1]
     first, last = event_windows(plan)
     units = [unit_value(plan, name).alias(f"{UNIT}{i}") for i, name in enumerate(shown_unit(plan))]
-    if plan.windows.of_all_time:
-        return _in_all_windows(plan, good.select(*units).distinct(), published, whole)
+    if plan.windows.endless:
+        firsts = good.select(*units, sf.greatest(first, sf.lit(low)).alias(WINDOW)).where(sf.col(WINDOW) <= high)
+        return _from_windows_on(plan, firsts, published, whole)
     ends = good.select(*units, sf.greatest(first, sf.lit(low)).alias("a"), sf.least(last, sf.lit(high)).alias("b"))
     ends = ends.where(sf.col("a") <= sf.col("b")).distinct()
     ends = ends.withColumn(WINDOW, sf.explode(sf.sequence("a", "b"))).drop("a", "b")
@@ -144,15 +146,19 @@ def touched_by(
     return Affected(plan, tuple(whole), tuple(united([(j, j + 1) for j in touched], last=True)), pairs)
 
 
-def _in_all_windows(
-    plan: AnyPlan, units: DataFrame, published: Sequence[Stretch], whole: Sequence[Stretch]
+def _from_windows_on(
+    plan: AnyPlan, firsts: DataFrame, published: Sequence[Stretch], whole: Sequence[Stretch]
 ) -> Affected:
-    """As `touched_by`, where an event touches every window: the units that changed, without a pair for each window."""
-    if not units.columns:
-        return Affected(plan, tuple(united([(a, b + 1) for a, b in (*whole, *published)], last=True)))
-    units = units.persist(StorageLevel.MEMORY_AND_DISK)
-    touched = tuple(published) if units.limit(1).count() else ()
-    return Affected(plan, tuple(whole), touched, units)
+    """As `touched_by`, where an event touches a window and all after it. `firsts`: the units of changed events, with
+    the first `WINDOW` of each event."""
+    units = [name for name in firsts.columns if name != WINDOW]
+    pairs = firsts.groupBy(*units).agg(sf.min(WINDOW).alias(WINDOW)).persist(StorageLevel.MEMORY_AND_DISK)
+    start = pairs.agg(sf.min(WINDOW)).collect()[0][0]
+    touched = () if start is None else tuple((max(a, start), b) for a, b in published if b >= start)
+    if not units:
+        pairs.unpersist()
+        return Affected(plan, tuple(united([(a, b + 1) for a, b in (*whole, *touched)], last=True)))
+    return Affected(plan, tuple(whole), touched, pairs)
 
 
 def work_of_revision(plan: AnyPlan, affected: Affected, *, local: bool) -> Work:

@@ -43,8 +43,10 @@ def last_ready(run: Run, version: int) -> int | None:
 
 
 def last_complete(run: Run, reached: int) -> int:
-    """The last window whose events are before `reached`, a watermark in microseconds."""
-    return run.plan.windows.complete(reached)
+    """The last window that ends at or before `reached`, a watermark in microseconds; with consistency `strong`, whose
+    rows depend on no event from then on."""
+    windows = run.plan.windows
+    return windows.complete(reached) if run.pattern.consistency == "strong" else windows.after(reached) - 1
 
 
 def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) -> int:

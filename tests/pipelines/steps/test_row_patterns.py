@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from tests.support.flights import all_steps, renamed
@@ -15,6 +16,8 @@ from tests.support.promises import agree, replayed
 from tests.support.signals import DAY_US, START_US, Signals, signals
 from trendlake.cep_core import PatternErrors, TrendlakeError
 from trendlake.pipelines.lake import limits
+from trendlake.pipelines.results.ledger import read_ledger
+from trendlake.pipelines.results.next_windows import next_windows
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.steps.revise import revise
 
@@ -41,8 +44,8 @@ def event(number: int, hour: float, kind: str = "A", place: str = "n") -> dict[s
 
 
 def rows(lake: Signals, run: Run) -> list[tuple[str, int]]:
-    table = lake.spark.read.format("delta").load(lake.warehouse.results(run.name))
-    return sorted((row["match_id"], row["n"]) for row in table.collect())
+    table = DeltaTable(lake.warehouse.results(run.name)).to_pyarrow_table(columns=["match_id", "n"])
+    return sorted((row["match_id"], row["n"]) for row in table.to_pylist())
 
 
 @pytest.mark.parametrize("keys", ["", "within: 30 hours", "within: 20 hours"])
@@ -166,3 +169,13 @@ def test_a_small_revision_reads_the_changed_partitions_only(
     assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (1, 1, 0)
     assert [row for row in rows(lake, run) if len(row[0]) == 2] == [("e1", 1), ("e2", 2)]
     agree(lake, run)
+
+
+@pytest.mark.parametrize(("keys", "last"), [("", 2), ("within: 1 day", 2), ("within: 1 day\nconsistency: strong", 1)])
+def test_the_windows_of_a_run_without_an_interval(spark: SparkSession, tmp_path: Path, keys: str, last: int) -> None:
+    """Those that the newest event has passed, though later rows may change them; with `strong` none such."""
+    lake = lake_of(spark, tmp_path, keys)
+    lake.insert([event(1, 1), event(2, 60)])  # the contract allows 6 hours
+    run = lake.run(0, 1, "first")
+    windows = next_windows(run, read_ledger(run.lake, run.name, run.plan, "signals"), lake.version()).windows
+    assert windows[-1] == run.plan.windows.after(START_US) + last - 1
