@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
+from trendlake.cep_core.events.array_types import Int64s
+from trendlake.cep_core.events.intervals import beginnings
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.events.windows import BEGINNING, END, Windows
 from trendlake.cep_core.expressions.advice import Advice
@@ -78,6 +81,11 @@ class Reading(Protocol):
     def windows(self) -> Windows:
         """The units of work in time: the rows of window j depend on the events in [start(j), end(j)) only, and a run of
         an interval computes the windows that end in it."""
+
+    @property
+    def interval_start(self) -> str | None:
+        """The column with the time at which an event begins, that ends at its time; None: events are points. An event
+        that lasts is in each window that it overlaps, so one that ends later may be in a window, too."""
 
 
 class AnyPlan(Reading, Protocol):
@@ -152,6 +160,10 @@ class OneForm:
     """A plan that is the same at all times, and whose rows are known once their events are."""
 
     @property
+    def interval_start(self) -> str | None:
+        return None
+
+    @property
     def waits(self) -> bool:
         return False
 
@@ -174,6 +186,22 @@ class InPanes(OneForm):
     def owned(self: AnyPlan, windows: range) -> tuple[str, int, int]:
         pane = min(self.within, PANE)
         return "end", windows[0] * pane, (windows[-1] + 1) * pane
+
+
+def times_read(reading: Reading, windows: range) -> tuple[int, int]:
+    """The half-open range of the times of all events in `windows` (not empty), microseconds. Where events last, it has
+    no end: an event that ends later may have begun in them."""
+    start, end = reading.windows.span(windows)
+    return start, end if reading.interval_start is None else max(end, END + 1)
+
+
+def event_windows(reading: Reading, ends: Int64s, events: pa.Table) -> tuple[Int64s, Int64s]:
+    """The first and the last window of each of `events`, whose times are `ends`, none of them NULL; the last is before
+    the first where an event is in none."""
+    if reading.interval_start is None:
+        return reading.windows.held(ends)
+    begins = beginnings(events.column(reading.interval_start), ends)
+    return reading.windows.overlapping(np.minimum(begins, ends), ends)
 
 
 def in_calendar(plan: AnyPlan) -> range:

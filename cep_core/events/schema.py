@@ -38,7 +38,7 @@ def family(type_name: str) -> str:
         return "boolean"
     if name in TIMES:
         return "timestamp"
-    return name if name in ("date", "null") else "other"
+    return name if name in ("date", "duration", "null") else "other"
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,11 @@ class EventSchema:
         columns = dict(self.columns)
         roles = self.event_id, self.event_time, self.event_type, self.sequence, self.types, self.document, self.begins
         return EventSchema(columns, *roles, derived)
+
+    def wider(self, columns: Mapping[str, str]) -> EventSchema:
+        """The schema with further columns, which the engine adds to the events."""
+        roles = self.event_id, self.event_time, self.event_type, self.sequence, self.types, self.document, self.begins
+        return EventSchema(dict(self.columns) | dict(columns), *roles, self.derived)
 
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the columns that are not computed, in their order, each once."""
@@ -188,7 +193,8 @@ def result_type(family: str) -> pa.DataType:
 
 
 def arrow_type(type_name: str) -> pa.DataType:
-    """The Arrow type of a column of a Spark or ODCS type name, as results carry it."""
+    """The Arrow type of a column of a Spark or ODCS type name, as results carry it; a duration is a whole number of
+    microseconds."""
     return {
         "int": pa.int64(),
         "double": pa.float64(),
@@ -196,4 +202,5 @@ def arrow_type(type_name: str) -> pa.DataType:
         "boolean": pa.bool_(),
         "timestamp": TIME_TYPE,
         "date": pa.date32(),
+        "duration": pa.int64(),
     }.get(family(type_name), pa.string())

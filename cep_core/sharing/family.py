@@ -123,6 +123,10 @@ class FamilyPlan(OneForm):
         return self.template.windows
 
     @property
+    def interval_start(self) -> str | None:
+        return self.template.interval_start
+
+    @property
     def within(self) -> int:
         return self.template.within
 

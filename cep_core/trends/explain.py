@@ -32,6 +32,9 @@ def _lines(plan: Plan) -> Iterator[str]:
     overlap = windows.overlap
     yield f"plan {plan.hash}, {plan.select}"
     yield f"windows   {_windows(windows)}" + (f"; each event is in {overlap:,}" if overlap > 1 else "")
+    if plan.interval_start is not None:
+        span = f"{plan.interval_start} to {plan.schema.event_time}"
+        yield f"intervals {span}: an event is in each window that it overlaps"
     yield f"reads     {', '.join(plan.columns)}"
     kinds = plan.event_types
     yield f"events    {', '.join(kinds) if kinds else 'all types: ' + _why_all(plan)}"

@@ -13,6 +13,7 @@ from trendlake.cep_core.events.arrays import arrow, numbers
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.trends.compile.form import MEMBER, with_members
 from trendlake.cep_core.trends.compile.plan import Plan
+from trendlake.cep_core.trends.run.lasting_events import run_lasting
 from trendlake.cep_core.trends.run.run import run_lanes, run_plan
 
 __all__ = ["run", "run_lanes", "run_members"]
@@ -20,7 +21,7 @@ __all__ = ["run", "run_lanes", "run_members"]
 
 def run(plan: Plan, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
     """Results do not depend on the watermark."""
-    return run_plan(plan, events, windows)
+    return run_plan(plan, events, windows) if plan.interval_start is None else run_lasting(plan, events, windows)
 
 
 def run_members(

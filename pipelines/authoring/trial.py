@@ -26,7 +26,8 @@ from trendlake.pipelines.steps.order import id_order
 
 @dataclass(frozen=True)
 class Extent:
-    """The extent of a source: its rows that have a time, and the times of the oldest and newest, microseconds."""
+    """The extent of a source: its rows that have a time, the beginning of the oldest and the time of the newest,
+    microseconds."""
 
     rows: int
     oldest: int
@@ -54,7 +55,7 @@ class Sampled(Protocol):
         """The time of the `number`-th newest row, from 1; None where there are not so many."""
 
     def count(self, start_us: int, end_us: int) -> int:
-        """Rows whose time is in the half-open range."""
+        """Rows whose time, or interval, is in the half-open range."""
 
     def take(self, windows: range) -> Taken:
         """The events of `windows` (not empty)."""

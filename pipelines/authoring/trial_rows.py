@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.array_types import Bools
 from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.events.intervals import beginnings
 from trendlake.pipelines.authoring.trial import Extent, Taken, events_of
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.rules.split import Split
@@ -27,24 +28,26 @@ class HeldRows(ABC):
         time = table.column(contract.event_time).combine_chunks()
         self.timed: Bools = numbers(pc.is_valid(time))
         self.times = numbers(time.cast(pa.int64()), 0)
-        self.ordered = np.sort(self.times[self.timed])
+        self.begins = self.times
+        if plan.interval_start is not None:
+            self.begins = np.minimum(beginnings(table.column(plan.interval_start), self.times), self.times)
+        self.ordered, self.beginnings = (np.sort(times[self.timed]) for times in (self.times, self.begins))
 
     def extent(self) -> Extent | None:
         if not len(self.ordered):
             return None
-        return Extent(len(self.ordered), int(self.ordered[0]), int(self.ordered[-1]))
+        return Extent(len(self.ordered), int(self.beginnings[0]), int(self.ordered[-1]))
 
     def newest(self, number: int) -> int | None:
         return int(self.ordered[-number]) if number <= len(self.ordered) else None
 
     def count(self, start_us: int, end_us: int) -> int:
-        low, high = np.searchsorted(self.ordered, [start_us, end_us])
-        return int(high - low)
+        return int(np.searchsorted(self.beginnings, end_us) - np.searchsorted(self.ordered, start_us))
 
     def take(self, windows: range) -> Taken:
         """A row without a time belongs to every range."""
         start, end = self.plan.windows.span(windows)
-        good, within = self.parted.broken < 0, (self.times >= start) & (self.times < end)
+        good, within = self.parted.broken < 0, (self.times >= start) & (self.begins < end)
         inside = within | ~self.timed
         counts = Counter(self.contract.rules[number].name for number in self.parted.broken[inside & ~good].tolist())
         events = events_of(self.table.filter(arrow(inside & good)), self.contract, self.plan)

@@ -23,7 +23,7 @@ from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.uniqueness import BROKEN
 from trendlake.pipelines.runs.events import all_parted
 from trendlake.pipelines.runs.run import Run
-from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.columns import beginning, column
 from trendlake.pipelines.steps.compute import reached
 
 FIRST_BROKEN = "__trendlake_rule"
@@ -74,11 +74,12 @@ class TableBySpark:
 
     def _times(self) -> DataFrame:
         micros = sf.unix_micros(column(self.run.contract.event_time)).alias("micros")
-        return self._source.select(micros).where(sf.col("micros").isNotNull())
+        begins = sf.unix_micros(beginning(self.run.plan)).alias("begins")
+        return self._source.select(micros, begins).where(sf.col("micros").isNotNull())
 
     def extent(self) -> Extent | None:
         micros = sf.col("micros")
-        rows, oldest, newest = self._times().agg(sf.count(micros), sf.min(micros), sf.max(micros)).collect()[0]
+        rows, oldest, newest = self._times().agg(sf.count(micros), sf.min("begins"), sf.max(micros)).collect()[0]
         return Extent(rows, oldest, newest) if rows else None
 
     def newest(self, number: int) -> int | None:
@@ -88,13 +89,14 @@ class TableBySpark:
         return int(oldest) if rows == number else None
 
     def count(self, start_us: int, end_us: int) -> int:
-        micros = sf.col("micros")
-        return self._times().where((micros >= sf.lit(start_us)) & (micros < sf.lit(end_us))).count()
+        return self._times().where((sf.col("micros") >= sf.lit(start_us)) & (sf.col("begins") < sf.lit(end_us))).count()
 
     def take(self, windows: range) -> Taken:
         run = replace(self.run, only=windows)
         inside = q.in_range(run.contract, *run.span)
         annotated = q.annotate(self._source.where(inside), run.contract.rules, rest=self._source.where(~inside))
+        end = sf.timestamp_micros(sf.lit(run.plan.windows.end(windows[-1])))
+        annotated = annotated.where((beginning(run.plan) < end) | column(run.contract.event_time).isNull())
         first = sf.get(BROKEN, sf.lit(0)).getField("rule").alias(FIRST_BROKEN)
         wanted = dict.fromkeys((*run.plan.columns, run.plan.schema.event_type))
         there = [column(name) for name in wanted if name in annotated.columns]

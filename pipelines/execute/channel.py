@@ -5,7 +5,7 @@ plans share a channel where the key of one is part of the other's, and the chann
 whose key is empty would have all events of a time meet in one worker: such plans share with each other only.
 
 Time is cut by windows that hold those of every plan (`_hull`). A plan that waits for time to come, that reads all
-history, or that reads far more of it than others is read by itself.
+history, whose events have intervals, or that reads far more of time than others is read by itself.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Member:
     @property
     def alone(self) -> bool:
         """Whether nothing else is read with it."""
-        return self.plan.waits or self.plan.windows.endless
+        return self.plan.waits or self.plan.windows.endless or self.plan.interval_start is not None
 
     def inside(self, channel: Windows, windows: range) -> range:
         """Its windows among those `windows` of a channel: those that end there."""
@@ -68,6 +68,11 @@ class Joint:
     @property
     def schema(self) -> EventSchema:
         return self.readings[0].schema
+
+    @property
+    def interval_start(self) -> str | None:
+        """Plans whose events have intervals are read by themselves."""
+        return None
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -81,7 +81,8 @@ def counted(reading: Reading, events: DataFrame | Files, cut: Cut) -> DataFrame:
     `ROWS` it has, and the group's columns."""
     known = typed(reading, events)
     if isinstance(known, DataFrame):
-        known = known.select(*map(column, dict.fromkeys((reading.schema.event_time, *reading.unit_key))))
+        begins = () if reading.interval_start is None else (reading.interval_start,)
+        known = known.select(*map(column, dict.fromkeys((reading.schema.event_time, *begins, *reading.unit_key))))
     fields = [StructField(name, IntegerType() if name == SHARD else LongType()) for name in (UNIT, GROUP, SHARD, ROWS)]
     unit = [*(known.schema[name] for name in reading.unit_key)]
     counted = known.mapInArrow(_counter(reading, cut), StructType([*fields, *unit]))

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from trendlake.cep_core.events.array_types import Int32s, Int64s
-from trendlake.cep_core.events.arrays import numbers, valid
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.cep_core.events.normalise import normalise
 from trendlake.cep_core.events.windows import Windows
-from trendlake.cep_core.plan import Reading
+from trendlake.cep_core.plan import Reading, event_windows
 from trendlake.pipelines.execute.hashing import row_hashes
 from trendlake.pipelines.execute.kernels.hashes import fold
 from trendlake.pipelines.execute.shard_plan import Cut
@@ -41,7 +41,11 @@ def place(reading: Reading, cut: Cut, events: pa.Table) -> Placed:
     if time.null_count:
         timed = np.flatnonzero(valid(time))
         time = time.drop_null()
-    rows, shard = time_shards(reading.windows, cut, numbers(time))
+    if reading.interval_start is None:
+        rows, shard = time_shards(reading.windows, cut, numbers(time))
+    else:
+        lasting = events if timed is None else events.take(arrow(timed))
+        rows, shard = _in_shards(cut, *event_windows(reading, numbers(time), lasting))
     rows = rows if timed is None else timed[rows]
     columns = [_whole(events.column(name)) for name in reading.unit_key]
     group_hash = row_hashes(columns, events.num_rows)[rows]
@@ -55,16 +59,22 @@ def time_shards(windows: Windows, cut: Cut, time: Int64s) -> tuple[Int64s, Int32
     """Indices into `time` (int64 microseconds), ascending, once for each time shard with a window that holds the
     time; and the shards (int32)."""
     start, end = windows.span(cut.windows)
-    low, high = cut.windows[0], cut.windows[-1]
     rows = np.flatnonzero((time >= start) & (time < end))
     if cut.shards == 1:
         return rows, np.zeros(len(rows), np.int32)
-    first, last = windows.held(time[rows])
-    lowest, highest = (np.maximum(first, low) - low) // cut.size, (np.minimum(last, high) - low) // cut.size
+    at, shard = _in_shards(cut, *windows.held(time[rows]))
+    return rows[at], shard
+
+
+def _in_shards(cut: Cut, first: Int64s, last: Int64s) -> tuple[Int64s, Int32s]:
+    """As `time_shards`, of events by the first and the last window of each."""
+    low, high = cut.windows[0], cut.windows[-1]
+    first, last = np.maximum(first, low), np.minimum(last, high)
+    lowest, highest = (first - low) // cut.size, (last - low) // cut.size
     times = np.where(first <= last, highest - lowest + 1, 0)  # slide > within: a time may be in no window
     begins = np.cumsum(times) - times
     shard = np.repeat(lowest - begins, times) + np.arange(times.sum())
-    return np.repeat(rows, times), shard.astype(np.int32)
+    return np.repeat(np.arange(len(first)), times), shard.astype(np.int32)
 
 
 def shared_partition(group: Any, shard: Any, partitions: int) -> Any:

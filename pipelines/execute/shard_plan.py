@@ -83,5 +83,7 @@ def first(reading: Reading, rows: int, windows: range, limit: int, cores: int) -
 
 
 def copies(reading: Reading, cut: Cut) -> int:
-    """The most time shards that need an event."""
+    """The most time shards that need an event: one that lasts may need all."""
+    if reading.interval_start is not None:
+        return cut.shards
     return min(cut.shards, -(-(reading.windows.overlap - 1) // cut.size) + 1)

@@ -27,7 +27,7 @@ from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.events import events_in, good_events, good_events_of_all, typed
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
-from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.columns import beginning, column
 
 REPEATED = "repeated_rows"
 """The check whether a row of the run's windows repeats a key of another row of the table."""
@@ -64,6 +64,9 @@ class SourceEvents:
             rows = q.good_rows(q.annotate(rows, contract.rules, rest=source.where(~inside)))
         elif not self.clean:
             rows = q.keeping(rows, contract.rules)
+        if self.reading.interval_start is not None:  # the range has no end; and it is read by one run
+            end = self.reading.windows.end(self.run.windows[-1])
+            rows = rows.where(beginning(self.reading) < sf.timestamp_micros(sf.lit(end)))
         return needed(contract, self.reading, rows)
 
     def here(self, most: int) -> pa.Table | NotHere:

@@ -17,7 +17,7 @@ from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.cep_core.events.windows import CalendarWindows, Windows
 from trendlake.pipelines.spark.arrow_functions import of_column
-from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.columns import beginning, column
 
 MOST = 64
 """Stretches of time a condition names; more are joined to fewer, over the time between them."""
@@ -38,6 +38,15 @@ def row_window(plan: AnyPlan) -> Column:
     if isinstance(windows, CalendarWindows):  # the results' time is the windows' start
         return _asked(windows, time)["last"]
     return _floor_div(time - sf.lit(low), windows.slide)
+
+
+def event_windows(plan: AnyPlan) -> tuple[Column, Column]:
+    """As `cep_core.plan.event_windows`, of the rows of a source."""
+    end = sf.unix_micros(column(plan.schema.event_time))
+    if plan.interval_start is None:
+        return held(plan.windows, end)
+    begin = sf.unix_micros(beginning(plan))
+    return held(plan.windows, begin)[0], held(plan.windows, sf.greatest(begin, end - sf.lit(1)))[1]
 
 
 def held(windows: Windows, time: Column) -> tuple[Column, Column]:

@@ -23,9 +23,18 @@ from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import BEGINNING, END
 from trendlake.pipelines.results.coverage import slice_of
 from trendlake.pipelines.results.notes import Work
-from trendlake.pipelines.results.windows import MOST, Stretch, fewer, held, row_window, shown_unit, united, within
+from trendlake.pipelines.results.windows import (
+    MOST,
+    Stretch,
+    event_windows,
+    fewer,
+    row_window,
+    shown_unit,
+    united,
+    within,
+)
 from trendlake.pipelines.runs.code_versions import versions_of_revision
-from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.columns import beginning, column
 
 WINDOW = "__trendlake_window"
 UNIT = "__trendlake_unit"
@@ -63,11 +72,12 @@ class Affected:
         return start, min(windows.end(affected[-1]), END)
 
     def events(self) -> Column:
-        """Whether a row's time is in the windows, or between windows that `MOST` joined; never NULL."""
+        """Whether a row's time, or its interval, is in the windows, or between windows that `MOST` joined; never
+        NULL."""
         time, windows = column(self.plan.schema.event_time), self.plan.windows
         ends = united([(max(windows.start(first), BEGINNING), windows.end(last)) for first, last in self.stretches])
         inside = [
-            (time >= sf.timestamp_micros(sf.lit(start))) & (time < sf.timestamp_micros(sf.lit(end)))
+            (time >= sf.timestamp_micros(sf.lit(start))) & (beginning(self.plan) < sf.timestamp_micros(sf.lit(end)))
             for start, end in fewer(ends, MOST)
         ]
         return sf.coalesce(reduce(lambda a, b: a | b, inside, sf.lit(False)), sf.lit(False))
@@ -117,7 +127,7 @@ def touched_by(
     if plan.event_types is not None and plan.schema.event_type in good.columns:
         good = good.where(column(plan.schema.event_type).isin(list(plan.event_types)))
     low, high = published[0][0], published[-1][1]
-    first, last = held(plan.windows, sf.unix_micros(column(plan.schema.event_time)))
+    first, last = event_windows(plan)
     units = [unit_value(plan, name).alias(f"{UNIT}{i}") for i, name in enumerate(shown_unit(plan))]
     ends = good.select(*units, sf.greatest(first, sf.lit(low)).alias("a"), sf.least(last, sf.lit(high)).alias("b"))
     ends = ends.where(sf.col("a") <= sf.col("b")).distinct()

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from trendlake.cep_core import AnyPlan, run_plan
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.events.arrays import numbers
+from trendlake.cep_core.plan import event_windows, times_read
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.results import contract_name, results_contract
@@ -126,7 +127,7 @@ def revision_here(
         return RevisionHere(run, task, affected, plan.result_schema.empty_table(), changed, changes)
     if len(affected.stretches) > MOST:
         return NotHere("windows all over the place")
-    slices = tuple((plan.windows.start(first), plan.windows.end(last)) for first, last in affected.stretches)
+    slices = tuple(times_read(plan, range(first, last + 1)) for first, last in affected.stretches)
     pairs = changed_pairs(run, seen) if changed.every is None else None
     if pairs is not None:
         published = _published(run, results_version, affected, pairs)
@@ -146,7 +147,7 @@ def revision_here(
 def _events(run: Run, changed: ChangedRows, slices: tuple[Stretch, ...]) -> pa.Table:
     """The good events in `slices`. Raises NotHereError."""
     if changed.every is None:
-        return good_events(run, changed.source, slices, limits.REVISED)
+        return good_events(run, changed.source, united(slices), limits.REVISED)
     return changed.every.filter(inside(changed.every, run.contract.event_time, slices))
 
 
@@ -209,8 +210,9 @@ def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple
     kind = plan.schema.event_type
     if plan.event_types is not None and kind in changed.column_names:
         changed = changed.filter(pc.is_in(changed[kind], pa.array(plan.event_types)))
-    time = numbers(changed[plan.schema.event_time].drop_null().combine_chunks().cast(pa.int64()))
-    first, last = plan.windows.held(time)
+    changed = changed.filter(changed[plan.schema.event_time].is_valid())
+    time = numbers(changed[plan.schema.event_time].combine_chunks().cast(pa.int64()))
+    first, last = event_windows(plan, time, changed)
     ranges = np.unique(np.stack([first, last + 1], axis=1), axis=0)
     inside = [
         (max(a, first), min(b, last + 1))

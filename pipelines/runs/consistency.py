@@ -25,7 +25,7 @@ from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.events import OfSource, are_good, events_in
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.watermark import future_limit, watermark, watermark_at
-from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.columns import beginning, column
 
 FUTURE = "future_events"
 """The check that counts events of the far future."""
@@ -110,14 +110,17 @@ def newest_good(run: OfSource, version: int, near: tuple[int, int]) -> int | Non
 
 
 def oldest_good(run: Run, version: int) -> int | None:
-    """The first event time, microseconds, of the good rows of a version; None if there is none."""
+    """The moment, microseconds, at which the first good event of a version begins; None if there is none. An event
+    without an interval begins at its time."""
 
     def here() -> int | None:
-        oldest: int | None = pc.min(good_times(run, version, (EARLIEST, LATEST))).as_py()
-        return oldest
+        rows = _rows_near(run, _source(run, version), (EARLIEST, LATEST))
+        names = [name for name in (run.contract.event_time, run.plan.interval_start) if name is not None]
+        first = [pc.min(_times(run, rows, name)).as_py() for name in names]
+        return min((time for time in first if time is not None), default=None)
 
     def by_spark() -> int | None:
-        first = _good(run, version).agg(sf.min(sf.unix_micros(column(run.contract.event_time))))
+        first = _good(run, version).agg(sf.min(sf.unix_micros(beginning(run.plan))))
         oldest: int | None = first.collect()[0][0]
         return oldest
 
@@ -140,8 +143,9 @@ def _rows_near(run: OfSource, source: TableHere, near: tuple[int, int]) -> pa.Ta
     return events_in(run, source, [near], limits.READ)
 
 
-def _times(run: OfSource, rows: pa.Table) -> pa.ChunkedArray:
-    return rows.filter(arrow(are_good(run, rows)))[run.contract.event_time].cast(pa.int64())
+def _times(run: OfSource, rows: pa.Table, name: str | None = None) -> pa.ChunkedArray:
+    """The times, or those in another column, of the good rows."""
+    return rows.filter(arrow(are_good(run, rows)))[name or run.contract.event_time].cast(pa.int64())
 
 
 def counted_after(times: pa.Array, limit: int) -> tuple[int, int | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from trendlake.cep_core import AnyPlan, Pattern, compile_plan, load_pattern
 from trendlake.cep_core.events.windows import BEGINNING, both
-from trendlake.cep_core.plan import in_calendar
+from trendlake.cep_core.plan import in_calendar, times_read
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import source_contract
 from trendlake.pipelines.contracts.published_kinds import refuse_unpublished
@@ -107,10 +107,10 @@ class Run:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The half-open time range the windows need; empty when there are none."""
+        """The half-open range of event times that the windows need; empty when there are none."""
         if not self.windows:
             return (self.start_us, self.start_us)
-        start, end = self.plan.windows.span(self.windows)
+        start, end = times_read(self.plan, self.windows)
         return max(start, BEGINNING), end
 
     @property

@@ -91,21 +91,27 @@ def expected(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> lis
     zone, by_window = query["time_zone"], dict[calendar.Window, list[dict[str, Any]]]()
     for row in rows:
         moment = datetime.fromtimestamp(row["time"], UTC)
-        shown = calendar.shown(moment, zone)
-        known = {"hour_": shown.hour, "dayofweek_": shown.isoweekday() % 7 + 1, "date_": _number(shown.date())}
+        known = shown(row, zone)
         for window in calendar.windows(query["within"], query.get("slide"), query.get("origin"), zone, moment):
             by_window.setdefault(window, []).append({**row, **known})
     one = {key: value for key, value in query.items() if key not in ("slide", "time_zone")}
     one |= {"within": "3000000 days", "origin": "1000-01-01"}
-    one["where"] = [_plain(line) for line in query.get("where", ())]
+    one["where"] = [plain(line) for line in query.get("where", ())]
     results = []
     for window, inside in by_window.items():
-        bounds = {"window_start": _micros(window.start), "window_end": _micros(window.end), "window_date": window.date}
+        bounds = {"window_start": micros(window.start), "window_end": micros(window.end), "window_date": window.date}
         results += [row | bounds for row in reference(one, inside, limit=LIMIT)]
     return results
 
 
-def _plain(line: str) -> str:
+def shown(row: Mapping[str, Any], zone: str) -> dict[str, int]:
+    """What the clock of a zone shows at the time of an event, as columns for `plain` conditions."""
+    reading = calendar.shown(datetime.fromtimestamp(row["time"], UTC), zone)
+    return {"hour_": reading.hour, "dayofweek_": reading.isoweekday() % 7 + 1, "date_": _number(reading.date())}
+
+
+def plain(line: str) -> str:
+    """A condition that reads columns where it reads a clock."""
     return _DATE.sub(lambda at: str(_number(date.fromisoformat(at[1]))), _CALL.sub(r"\2.\1_", line))
 
 
@@ -113,7 +119,7 @@ def _number(day: date) -> int:
     return day.toordinal()
 
 
-def _micros(moment: datetime) -> int:
+def micros(moment: datetime) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 

@@ -16,7 +16,7 @@ _ORIGINALS = {
     "xml_join.yaml": "xml/cases.yaml",
     "calendar_and_length.yaml": "time/cases.yaml",
 }
-_OWN = {"absence.yaml", "derive.yaml", "having.yaml", "occurrences.yaml", "ties.yaml"}
+_OWN = {"absence.yaml", "derive.yaml", "having.yaml", "intervals.yaml", "occurrences.yaml", "ties.yaml"}
 
 
 @pytest.mark.parametrize("file", _ORIGINALS)

@@ -26,6 +26,8 @@ class Case:
     expect: list[dict[str, Any]]
     generated: bool
     sequence: str | None = None
+    error: str | None = None
+    """The message of the error that the query ends with, in place of rows."""
 
 
 @cache
@@ -40,6 +42,7 @@ def load(file: str = "trends.yaml") -> list[Case]:
             expect=one.get("expect", []),
             generated=isinstance(one["events"], dict),
             sequence=one.get("sequence"),
+            error=one.get("error"),
         )
         for one in raw
     ]

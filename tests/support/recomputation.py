@@ -33,7 +33,8 @@ def recomputed(run: Run, version: int, windows: range) -> list[dict[str, Any]]:
     times = pc.cast(events[run.plan.schema.event_time], pa.int64())
     inside = pc.and_(pc.greater_equal(times, low), pc.less(times, high))
     time = min(high, reached) if run.plan.waits else None
-    return in_order(run_plan(run.plan, events.filter(inside), windows, time).to_pylist(), run)
+    asked = events.filter(inside) if run.plan.interval_start is None else events
+    return in_order(run_plan(run.plan, asked, windows, time).to_pylist(), run)
 
 
 def _good(run: Run, version: int) -> tuple[pa.Table, int]:

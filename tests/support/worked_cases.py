@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import write_deltalake
@@ -17,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from tests.support.cases import Case
 from tests.support.engines import from_table, to_table
 from trendlake.cep_core import TrendlakeError, compile_plan, load_pattern
+from trendlake.cep_core.plan import event_windows
 from trendlake.pipelines.contracts.contract import Column, Contract
 from trendlake.pipelines.execute.channel import Channel, Member, joint
 from trendlake.pipelines.execute.distribute import choose, distribute
@@ -66,13 +68,18 @@ def contract_of(name: str, events: pa.Table) -> Contract:
 
 
 def run_of(
-    spark: SparkSession, project: Project, contract: Contract, query: Mapping[str, Any], times: list[int]
+    spark: SparkSession,
+    project: Project,
+    contract: Contract,
+    query: Mapping[str, Any],
+    times: list[int],
+    held: Sequence[range] | None = None,
 ) -> Run:
-    """The run that computes every window which holds one of `times` (microseconds), with a worker's limit of what the
-    fullest window holds."""
+    """The run that computes every window which holds one of `times` (microseconds), or those that events are `held` by,
+    with a worker's limit of what the fullest window holds."""
     pattern = load_pattern(query)
     plan = compile_plan(pattern, contract.event_schema())
-    held = [windows for time in times if (windows := plan.windows.holding(time))]
+    held = held or [windows for time in times if (windows := plan.windows.holding(time))]
     first, last = min(windows[0] for windows in held), max(windows[-1] for windows in held)
     fullest = max(sum(j in windows for windows in held) for j in range(first, last + 1))
     profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest, driver_rows=1)})
@@ -205,14 +212,27 @@ def questions_of(
             sources.append(source := _Source(f"{name}_{len(sources)}", alone))
         slide = plan.windows.step
         reach = 2 * plan.windows.longest
-        shift = 0 if alone else -(-(source.end + reach - min(times, default=0)) // slide) * slide
-        source.add(moved(table, shift), max(times, default=0) + shift + reach)
-        run = run_of(spark, project, replace(contract, name=source.name), query, [time + shift for time in times])
+        first = min([*times, *_starts(query, table)], default=0)
+        shift = 0 if alone else -(-(source.end + reach - first) // slide) * slide
+        shifted = moved(table, shift)
+        source.add(shifted, max(times, default=0) + shift + reach)
+        later = [time + shift for time in times]
+        held = None
+        if plan.interval_start is not None:
+            firsts, lasts = event_windows(plan, np.array(later), shifted)
+            held = [range(a, b + 1) for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True) if a <= b]
+        run = run_of(spark, project, replace(contract, name=source.name), query, later, held)
         questions.append(Question(run, len(times), shift=shift))
     warehouse = Warehouse(PROFILE.warehouse_of(project))
     for source in sources:
         write_deltalake(warehouse.source(source.name), pa.concat_tables(source.tables, promote_options="default"))
     return questions
+
+
+def _starts(query: Mapping[str, Any], table: pa.Table) -> list[int]:
+    """When events with intervals begin."""
+    name = query.get("interval_start")
+    return [] if name is None else pc.drop_null(table[name]).cast(pa.int64()).to_pylist()
 
 
 @dataclass

@@ -177,6 +177,10 @@ class AutomatonPlan:
         return "lifetime_end", low, self.windows.end(windows[-1])
 
     @property
+    def interval_start(self) -> str | None:
+        return None
+
+    @property
     def waits(self) -> bool:
         """An arc at the window's end fires once that end is reached."""
         return any(arc.how == WINDOW_END for arc in self.arcs)

@@ -11,12 +11,15 @@ from trendlake.cep_core.errors import (
     BadConditionError,
     BadEventsError,
     BadPatternError,
+    BadValueError,
     NotSupportedError,
     PatternErrors,
+    TrendlakeError,
     TypeMismatchError,
     UnknownAttributeError,
     did_you_mean,
 )
+from trendlake.cep_core.events.intervals import DURATION
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.expressions.types import ExpressionError
@@ -61,6 +64,35 @@ class _Checker(ReturnChecker):
     def __init__(self, pattern: TrendsPattern, schema: EventSchema) -> None:
         super().__init__(pattern, schema)
         self.positive: set[str] = set()
+        self._interval()
+
+    def _interval(self) -> None:
+        """With `interval_start` events have the attribute `duration`; reports a column that cannot be the start."""
+        name, path = self.pattern.interval_start, ("interval_start",)
+        if name is None:
+            return
+        errors: list[TrendlakeError] = []
+        if DURATION in self.families:
+            message = f"with interval_start every event has a '{DURATION}', and the source has a column of that name"
+            errors.append(BadValueError(message, hint="give the column of the source another name"))
+        if name not in self.families:
+            hint = did_you_mean(name, self.families)
+            errors.append(UnknownAttributeError(f"the source has no column '{name}'", hint=hint))
+        elif self.families[name] not in ("timestamp", "null"):
+            message = f"an event starts at a time: '{name}' is a {self.families[name]}"
+            errors.append(TypeMismatchError(message))
+        elif not self.schema.stored([name]):
+            hint = "a view or another source can have it"
+            errors.append(NotSupportedError(f"interval_start: '{name}' is a derived column", hint=hint))
+        for error in errors:
+            self.report(error, path, (0, 0))
+        self.families[DURATION] = "duration"
+
+    def _of_events(self, name: str) -> None:
+        """Raises a BadConditionError where a column is no column of the events: they do not have it in every window."""
+        if name == DURATION and self.pattern.interval_start is not None:
+            message = f"'{DURATION}' is the part of an event in a window: events are not grouped by it"
+            raise BadConditionError(message, hint=f"a condition such as V.{DURATION} >= 5 minutes may read it")
 
     # --- the pattern
     def check_pattern(self) -> s.PatternNode | None:
@@ -198,6 +230,7 @@ class _Checker(ReturnChecker):
         everywhere: list[str] = []
         for variable, name, span in condition.entries:
             try:
+                self._of_events(name)
                 if variable is not None:
                     self.resolve(s.Attribute(variable, name, span=span))
                     scopes.setdefault(name, set()).add(variable)
@@ -206,6 +239,8 @@ class _Checker(ReturnChecker):
                     everywhere.append(name)
             except ExpressionError as error:
                 self.report(error.cause, path, span)
+            except BadConditionError as error:
+                self.report(error, path, span)
         scoped = [
             EquivalenceAttribute(name, frozenset(scope)) for name, scope in scopes.items() if name not in everywhere
         ]
@@ -217,6 +252,11 @@ class _Checker(ReturnChecker):
             if name not in self.families:
                 hint = did_you_mean(name, self.families)
                 self.report(UnknownAttributeError(f"the source has no attribute '{name}'", hint=hint), ("group_by", i))
+                continue
+            try:
+                self._of_events(name)
+            except BadConditionError as error:
+                self.report(error, ("group_by", i))
 
 
 def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:

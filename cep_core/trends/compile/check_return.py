@@ -12,6 +12,7 @@ from trendlake.cep_core.errors import (
     TypeMismatchError,
     did_you_mean,
 )
+from trendlake.cep_core.events.intervals import DURATION
 from trendlake.cep_core.expressions.local_clock import on_clock
 from trendlake.cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
 from trendlake.cep_core.fingerprint import ADDED
@@ -19,6 +20,7 @@ from trendlake.cep_core.language import parse
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.patterns.parameters import UnknownHereError, typed
 from trendlake.cep_core.patterns.resolver import Checking
+from trendlake.cep_core.trends.compile.model import TrendsPattern
 from trendlake.cep_core.yaml.source import Path_
 
 MOST_LENGTH = 64
@@ -79,6 +81,7 @@ class CheckedMeasure:
 class ReturnChecker(Checking):
     """Adds to the mistakes found those of `return`. `positive`: variables that are not under NOT."""
 
+    pattern: TrendsPattern
     positive: set[str]
 
     def check_measures(self, texts: dict[str, str], node: s.PatternNode | None) -> list[CheckedMeasure]:
@@ -172,6 +175,9 @@ class ReturnChecker(Checking):
             hint = f"MIN, MAX, SUM and AVG of {of} are; how many trends there are of a length says COUNT(*) FILTER"
             error = BadConditionError(f"{measure.function.upper()}({of}(..)) is not among the measures", hint=hint)
             raise ExpressionError(error, measure.span)
+        if measure.of == "duration" and self.pattern.interval_start is not None:
+            hint = f"SUM(V.{DURATION}) is the time that the events under V cover in the window"
+            raise ExpressionError(NotSupportedError("DURATION(*) of events with intervals", hint=hint), measure.span)
         if measure.of == "duration" and measure.variable is not None:
             hint = f"write {measure.function.upper()}(DURATION(*)): from the first event of a trend to its last"
             raise ExpressionError(BadConditionError("DURATION takes *", hint=hint), measure.span)
@@ -179,7 +185,7 @@ class ReturnChecker(Checking):
     def _takes(self, name: str, measure: s.Measure, attribute: str, family: str) -> None:
         """Raises ExpressionError where a function does not take an attribute's type."""
         function = measure.function
-        takes = NUMERIC if function in ("sum", "avg") else ORDERED - {"boolean"}
+        takes = NUMERIC | {"duration"} if function in ("sum", "avg") else ORDERED - {"boolean"}
         if function in CHOICES:
             takes = ORDERED | {"boolean"}
         if family not in takes and family != "null":

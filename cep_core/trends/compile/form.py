@@ -15,8 +15,9 @@ MEMBER = "\0member"
 
 def bindings(plan: Plan) -> tuple[Binding, ...] | None:
     """How a plan may bind an event, by variable. None where every event matters: under a contiguous selection any event
-    parts two others, with `empty_windows` any event makes a row, and a variable may be of any type."""
-    if plan.whole_stream or plan.empty_windows or plan.of_any:
+    parts two others, with `empty_windows` any event makes a row, and a variable may be of any type; and where events
+    have intervals, whose part in a window no index knows."""
+    if plan.whole_stream or plan.empty_windows or plan.of_any or plan.interval_start is not None:
         return None
     if plan.never:
         return ()

@@ -34,6 +34,8 @@ class TrendsPattern(FamilyPattern):
     """The time from one window to the next; where none is said, windows follow one another."""
     origin: WindowOrigin | None = None
     """A moment at which a window begins; the epoch where none is said. With time_zone a local date or time."""
+    interval_start: Identifier | None = None
+    """The column with the time at which an event starts; without it, events are points in time."""
     select: Selection = "skip_till_any_match"
     """Which events may be skipped between two of a trend."""
     output: Output = "all"

@@ -17,6 +17,7 @@ from trendlake.cep_core.errors import (
     PatternErrors,
     PatternWarning,
 )
+from trendlake.cep_core.events.intervals import DURATION
 from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
 from trendlake.cep_core.events.windows import Windows
 from trendlake.cep_core.expressions.advice import Advice
@@ -74,6 +75,8 @@ class Plan(OneForm):
     """Whether all trends count, or those alone whose events are no proper part of another's."""
     having: tuple[s.Expr, ...] = field(default=(), metadata=ADDED)
     """Conditions on a result row: see `cep_core.having`."""
+    interval_start: str | None = field(default=None, metadata=ADDED)
+    """The column with the time at which an event begins; None: events are points."""
 
     @cached_property
     def hash(self) -> str:
@@ -158,6 +161,8 @@ class Plan(OneForm):
         for pair in self.pairs:
             for node in (*(x for split in pair.splits for x in (split.earlier, split.later)), *pair.mixed):
                 names += [attribute.name for attribute in s.attributes(node)]
+        if self.interval_start is not None:
+            names = [*(name for name in names if name != DURATION), self.interval_start]
         return self.schema.sources(names)
 
     @property
@@ -209,6 +214,8 @@ class Plan(OneForm):
         """The type in which results show a measure."""
         if measure.counts:
             return COUNT_TYPE
+        if measure.family == "duration":
+            return pa.int64()
         if measure.function in ("sum", "avg") or measure.of == "duration":
             return pa.float64()
         if measure.of == "length":
@@ -231,8 +238,9 @@ class Plan(OneForm):
         by_sort = {sort: tuple(names) for sort, names in columns.items()}
         rank = counts[0] if counts else None
         seconds = tuple(measure.name for measure in self.measures if measure.of == "duration")
-        shape = ResultShape("results_trends", by_sort, rank=rank, seconds=seconds, known_at="window_end")
-        return replace(shape, of_windows=True)
+        durations = tuple(measure.name for measure in self.measures if measure.family == "duration")
+        shape = ResultShape("results_trends", by_sort, rank, durations=durations, seconds=seconds)
+        return replace(shape, known_at="window_end", of_windows=True)
 
     def pair(self, earlier: str, later: str) -> PairPredicate:
         """The conditions on an adjacent (earlier, later) pair."""
@@ -308,6 +316,7 @@ def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
         implied=tuple(name for name in pattern.group_by if name not in named),
         advice=checked.advice,
         output=pattern.output,
+        interval_start=pattern.interval_start,
     )
     _supported(pattern, plan)
     for warning in warnings:
@@ -379,7 +388,7 @@ def _supported(pattern: TrendsPattern, plan: Plan) -> None:
             )
     if plan.output == "maximal":
         _maximal(pattern, plan)
-    lasting = [m.name for m in plan.measures if m.of == "duration"]
+    lasting = [m.name for m in plan.measures if "duration" in (m.of, m.family)]
     if lasting and plan.within > LONGEST_DURATION:
         message, place = "a duration within more than 285 years", pattern.document.place(("return", lasting[0]))
         raise PatternErrors([NotSupportedError(message, place=place, hint="make `within` shorter")])

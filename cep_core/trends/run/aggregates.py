@@ -35,6 +35,8 @@ class Sum(NamedTuple):
     attribute: str | None = None
     where: s.Expr | None = None
     lengths: Lengths | None = None
+    whole: bool = False
+    """Whether it is shown as a whole number."""
 
 
 TREND = Sum("trend")
@@ -65,7 +67,8 @@ def sums_of(m: CheckedMeasure) -> tuple[Sum, ...]:
         return (TREND, Sum("events", m.variable))
     if m.of == "duration":
         return (TREND, SPAN_SUM)
-    return tuple(Sum(what, m.variable, m.attribute, m.where) for what in ("present", "value"))
+    whole = m.family == "duration"
+    return tuple(Sum(what, m.variable, m.attribute, m.where, whole=whole) for what in ("present", "value"))
 
 
 def extreme_of(m: CheckedMeasure) -> Extreme:

@@ -206,6 +206,9 @@ class Cells:
         for k, values in contributions.values_of.items():
             present = sums[:, row_of[wanted.number_of(k)]]
             self.plain &= present < EXACT / values.largest.max(initial=1.0)
+            if wanted.sums[k].whole:
+                added = sums[:, list(values.rows)] @ np.ldexp(1.0, values.place + values.bit)
+                self.plain &= added < EXACT / 2
 
     def places(self, keys: Int64s) -> Int64s:
         """The cells of these keys, which are all among them."""

@@ -30,7 +30,7 @@ class Row(NamedTuple):
 def result_table(plan: Plan, groups: list[pa.Array], rows: list[Row]) -> pa.Table:
     """Rows of numbers of any size as a table of `plan.result_schema`; `groups`: group columns as Arrow arrays."""
     wanted = carried(plan.measures)
-    columns = [*groups, *_moments(plan, np.array([row.window for row in rows], np.int64))]
+    columns = [*groups, *moments_of(plan, np.array([row.window for row in rows], np.int64))]
     for m in plan.measures:
         if m.counts:
             k = wanted.index(sums_of(m)[-1])
@@ -49,7 +49,10 @@ def result_table(plan: Plan, groups: list[pa.Array], rows: list[Row]) -> pa.Tabl
             unit = SECOND if m.of == "duration" else 1.0
             if m.function == "avg":
                 means = [None if r is None else mean(r.sums[value], r.sums[present]) / unit for r in some]
-                columns.append(_doubles(means))
+                columns.append(_microseconds(means) if m.family == "duration" else _doubles(means))
+            elif m.family == "duration":
+                columns.append(pa.array([None if r is None else _int64(r.sums[value]) for r in some], pa.int64()))
+                columns += _sums([None if r is None else total(r.sums[value]) for r in some], unit)[1:]
             else:
                 columns += _sums([None if r is None else total(r.sums[value]) for r in some], unit)
     return _table(plan, columns)
@@ -102,7 +105,7 @@ def _columns_table(
 ) -> pa.Table:
     """`shown`: each count and its logarithm."""
     wanted = carried(plan.measures)
-    columns = [*groups, *_moments(plan, windows)]
+    columns = [*groups, *moments_of(plan, windows)]
     for m in plan.measures:
         if m.counts:
             columns += shown[wanted.index(sums_of(m)[-1])]
@@ -116,6 +119,7 @@ def _columns_table(
             if m.function == "avg":
                 a, p = _parted(present)
                 ratio = np.ldexp(mantissa / np.where(present == 0, 1.0, a), exponent - p) / unit
+                ratio = np.rint(ratio) if m.family == "duration" else ratio
                 columns.append(arrow(ratio, present == 0))
             else:
                 columns += _summed(mantissa, exponent, present == 0, unit)
@@ -145,7 +149,7 @@ def _summed(mantissa: Float64s, exponent: Int64s, none: Bools, unit: float) -> l
     return [arrow(value, none | np.isinf(value)), _log10(np.abs(mantissa), exponent)]
 
 
-def _moments(plan: Plan, windows: Int64s) -> list[pa.Array]:
+def moments_of(plan: Plan, windows: Int64s) -> list[pa.Array]:
     """`window_start`, `window_end` and, of calendar windows, `window_date`."""
     moments = [arrow(plan.windows.starts(windows)), arrow(plan.windows.ends(windows))]
     if isinstance(plan.windows, CalendarWindows):
@@ -166,12 +170,23 @@ def _doubles(values: list[float | None]) -> pa.Array:
     return arrow(np.array([value or 0.0 for value in values], np.float64), missing)
 
 
+def _microseconds(values: list[float | None]) -> pa.Array:
+    """Means of durations, as whole numbers."""
+    return pa.array([None if value is None else round(value) for value in values], pa.int64())
+
+
+def _int64(value: Number) -> int | None:
+    """A sum of durations; None where 64 bits do not hold it."""
+    whole = value.whole << value.power if value.exact and value.whole.bit_length() + value.power < 64 else None
+    return 0 if value.is_zero else whole
+
+
 def _table(plan: Plan, columns: list[pa.Array]) -> pa.Table:
     schema = plan.result_schema
-    return pa.table([_shown(c, field.type) for c, field in zip(columns, schema, strict=True)], schema=schema)
+    return pa.table([shown(c, field.type) for c, field in zip(columns, schema, strict=True)], schema=schema)
 
 
-def _shown(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def shown(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column in the type that results show it in; microseconds as a day are that day."""
     if pa.types.is_date(kind) and pa.types.is_integer(column.type):
         column = column.cast(pa.timestamp("us"))
