@@ -1,8 +1,8 @@
 """Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or `--kind
-matches`, `automaton`, `algebra`, `match_recognize` or `xml_join` for those kinds; `--kind calendar` for windows of days
-to years in time zones; `--kind batches` and `families` for plans that give other rows together than alone; `--kind
-files` for a file that is neither read nor refused with
-words (`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
+matches`, `automaton`, `algebra`, `match_recognize` or `xml_join` for those kinds; `--kind calendar` for windows of
+days to years in time zones; `--kind intervals` for events that last; `--kind batches` and `families` for plans that
+give other rows together than alone; `--kind files` for a file that is neither read nor refused with words
+(`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
 (`tests.random.fuzz_documents`); `--kind edits` for edits of a pattern after which its table has other rows than a
 fresh one (`tests.random.fuzz_edits`, on Spark).
 
@@ -32,6 +32,7 @@ from tests.random import (
     fuzz_documents,
     fuzz_edits,
     fuzz_files,
+    intervals,
     matches,
     row_patterns,
     xml_joins,
@@ -61,6 +62,7 @@ def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: s
     answer = {"matches": matches_reference, "automaton": automata.answer, "algebra": algebra.answer}.get(
         query["kind"], calendars.expected if "time_zone" in query else reference
     )
+    answer = intervals.expected if "interval_start" in query else answer
     hidden = ("window_end", "start", "end", "lifetime_start", "lifetime_end")
     expect = [
         {key: _seconds(value) if key == "window_start" else value for key, value in row.items() if key not in hidden}
@@ -77,6 +79,7 @@ def _seconds(microseconds: int) -> int | float:
 COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
     "trends": disagreement,
     "calendar": calendars.disagreement,
+    "intervals": intervals.disagreement,
     "matches": matches.disagreement,
     "automaton": automata.disagreement,
     "algebra": algebra.disagreement,
@@ -96,6 +99,8 @@ def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags
     """What is asked of the engine."""
     if kind == "calendar":
         return calendars.calendar_questions()
+    if kind == "intervals":
+        return intervals.interval_questions()
     if kind == "automaton":
         return automata.cases(flags["most"])
     if kind == "algebra":
