@@ -136,26 +136,45 @@ def test_rows_without_an_order_are_left_to_spark() -> None:
     within=st.integers(1, 40),
     slide=st.integers(1, 20),
     origin=st.integers(-10, 10),
-    events=st.lists(st.tuples(st.integers(-60, 60), st.sampled_from("ABC")), max_size=6),
+    events=st.lists(
+        st.tuples(st.integers(-60, 60), st.sampled_from("ABC"), st.sampled_from([None, 0, 1, 5, 30])), max_size=6
+    ),
     spans=st.lists(st.integers(-20, 20), max_size=4, unique=True),
     every=st.booleans(),
+    lasting=st.booleans(),
 )
 @CI
 def test_which_windows_an_event_touches(
-    within: int, slide: int, origin: int, events: list[tuple[int, str]], spans: list[int], every: bool
+    within: int,
+    slide: int,
+    origin: int,
+    events: list[tuple[int, str, int | None]],
+    spans: list[int],
+    every: bool,
+    lasting: bool,
 ) -> None:
-    """Those that hold it and are published."""
+    """Those that hold it, or one of its moments if it lasts, and are published."""
     windows, kinds = Windows(within, slide, origin), None if every else ("A", "B")
     plan: Any = SimpleNamespace(
-        windows=windows, event_types=kinds, schema=SimpleNamespace(event_time="at", event_type="type")
+        windows=windows,
+        event_types=kinds,
+        schema=SimpleNamespace(event_time="at", event_type="type"),
+        interval_start="start" if lasting else None,
     )
     edges = sorted(spans)
     published = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=False)]
     inside = {j for a, b in published for j in range(a, b + 1)}
     expected = {
-        j for time, kind in events if kinds is None or kind in kinds for j in windows.holding(time) if j in inside
+        j
+        for time, kind, length in events
+        if kinds is None or kind in kinds
+        for moment in (range(time - length, time) if lasting and length else [time])
+        for j in windows.holding(moment)
+        if j in inside
     }
-    times = pa.array([time for time, _ in events], pa.timestamp("us", "UTC"))
-    changed = pa.table({"at": times, "type": pa.array([kind for _, kind in events], pa.string())})
+    times = pa.array([time for time, _, _ in events], pa.timestamp("us", "UTC"))
+    starts = [None if length is None else time - length for time, _, length in events]
+    columns = {"type": pa.array([kind for _, kind, _ in events], pa.string()), "start": pa.array(starts, times.type)}
+    changed = pa.table({"at": times, **columns})
     stretches = touched(plan, changed, published)
     assert [j for a, b in stretches for j in range(a, b + 1)] == sorted(expected)
