@@ -103,11 +103,6 @@ class Windows:
         event that begins when it ends is a point."""
         return self.held(begins)[0], self.held(np.maximum(begins, ends - 1))[1]
 
-    def overlapping(self, begins: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
-        """As `held`, of events that last from `begins` to `ends`, exclusive: the windows that share time with them. An
-        event that begins when it ends is a point."""
-        return self.held(begins)[0], self.held(np.maximum(begins, ends - 1))[1]
-
     def after(self, time: int) -> int:
         """The first window that ends after `time`."""
         return (time - self.origin - self.within) // self.slide + 1

@@ -46,6 +46,7 @@ class Reads:
     waits: bool = False
     columns: tuple[str, ...] = ("event_time",)
     event_types: tuple[str, ...] | None = None
+    interval_start: str | None = None
 
 
 def member(number: int, windows: Windows, asked: range, key: tuple[str, ...] = (), *, waits: bool = False) -> Member:
@@ -87,12 +88,14 @@ def test_keys_that_are_parts_of_one_another_share_a_channel() -> None:
 
 
 def test_what_reads_far_more_is_read_alone() -> None:
-    """And what waits, or reads all there is."""
+    """And what waits, reads all there is, or has events that last."""
     spans = [Windows(within, 60) for within in (60, 120, 180, 600, AGES)]
     members = [member(number, windows, range(1)) for number, windows in enumerate(spans)]
     members.append(member(5, spans[0], range(1), waits=True))
+    lasting: Any = Reads(spans[0], interval_start="start")
+    members.append(Member(6, lasting, range(1)))
     groups = [sorted(one.number for one in group) for group in together(members)]
-    assert sorted(groups) == [[0, 1, 2], [3], [4], [5]]
+    assert sorted(groups) == [[0, 1, 2], [3], [4], [5], [6]]
 
 
 # What follows runs on Spark.
