@@ -37,7 +37,9 @@ def setup(
         typer.Option("--only", help="One part: spark, or kernels, which takes a minute or two."),
     ] = None,
 ) -> dict[str, Any]:
-    """Prepare this machine: Delta's jars and classes for Spark, and the engine's machine code.
+    """Prepare this machine for Spark, and compile what patterns need.
+
+    For Spark: Delta's jars and the classes for a local disk.
 
     Each jar must have the SHA-256 of the lock. The first command that starts Spark does the same, if needed.
     The first command that needs machine code compiles it, where it is missing.
