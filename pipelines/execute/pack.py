@@ -48,10 +48,16 @@ Without it all are of shard 0."""
 
 
 def typed(reading: Reading, events: DataFrame | Files) -> DataFrame | Files:
-    """`events`, of the types that are read, with the type's number in `reading.event_types` in place of its name, or
-    without the column where there is one type only. As they are where every type matters, or the group shows them."""
+    """Of `events`, which other readings may share, those of the types that are read, with the type's number in
+    `reading.event_types` in place of its name, or without the column where there is one type only. The names stay where
+    the group shows them; and all is as it is where every type matters."""
+    if isinstance(events, Files):
+        return events.of(reading)
     name = reading.schema.event_type
-    if isinstance(events, Files) or reading.event_types is None or name in reading.unit_key:
+    if reading.event_types is None:
+        return events
+    events = events.where(column(name).isin(list(reading.event_types)))
+    if name in reading.unit_key:
         return events
     if len(reading.event_types) == 1:
         return events.drop(name)

@@ -10,7 +10,7 @@ is nothing that only this one reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -64,6 +64,14 @@ class Files:
     encoded: tuple[str, ...]
     constant: tuple[str, str] | None
 
+    def of(self, reading: Reading) -> Files:
+        """The same files as one of several readings needs them that read them together."""
+        key = reading.unit_key
+        stored = (field for field in self.columns if self.constant is None or field.name != self.kind)
+        texts = [field.name for field in stored if pa.types.is_string(field.type)]
+        encoded = tuple(name for name in texts if name in (*key, self.kind))
+        return replace(self, kinds=reading.event_types, numbered=self.kind not in key, encoded=encoded)
+
     @property
     def schema(self) -> StructType:
         """As Spark's, of all columns."""
@@ -106,20 +114,8 @@ def plain_files(
         return None
     if kind is not None and column in reading.columns:
         schema = schema.append(pa.field(column, pa.string()))
-    stored = [field for field in schema if kind is None or field.name != column]
-    texts = [field.name for field in stored if pa.types.is_string(field.type)]
-    key = reading.unit_key
-    return Files(
-        lake,
-        paths,
-        schema,
-        span,
-        column,
-        reading.event_types,
-        numbered=column not in key,
-        encoded=tuple(name for name in texts if name in (*key, column)),
-        constant=None if kind is None else (column, kind),
-    )
+    constant = None if kind is None else (column, kind)
+    return Files(lake, paths, schema, span, column, None, numbered=True, encoded=(), constant=constant).of(reading)
 
 
 def _alone(frame: DataFrame, path: str, version: int) -> bool:

@@ -20,15 +20,16 @@ from tests.support.flights import Flights, flight
 from tests.support.worked_cases import CHECKED
 from trendlake.cep_core import compile_plan, load_pattern
 from trendlake.pipelines.contracts.contract import Column, Contract
+from trendlake.pipelines.execute.channel import Member, channels_of, joint, together
 from trendlake.pipelines.execute.shard_plan import Cut, likely
 from trendlake.pipelines.lake.here.parquet_scan import Files
 from trendlake.pipelines.lake.lake import Lake, latest_version
 from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
-from trendlake.pipelines.project.profile import Profile
-from trendlake.pipelines.results.computation import computed, cut_and_stage
-from trendlake.pipelines.results.source_events import files_of, read_events
+from trendlake.pipelines.project.profile import Limits, Profile
+from trendlake.pipelines.results.computation import computed, cut_and_stage, stage_together
+from trendlake.pipelines.results.source_events import SourceEvents, files_of, read_events
 from trendlake.pipelines.results.staging import read_staged
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.steps.compute import compute
@@ -178,6 +179,39 @@ def test_results_are_the_same(odd: Run) -> None:
         staged = read_staged(odd, version)
         staged_rows.append(sorted(map(repr, staged.select(*odd.plan.result_schema.names).collect())))
     assert staged_rows[0] == staged_rows[1]
+
+
+@pytest.mark.parametrize("road", ["files", "frame"])
+def test_plans_whose_events_are_read_together_and_computed_apart(odd: Run, road: str) -> None:
+    """A plan without groups needs its events counted, so each plan has a job of its own: of all that was read together,
+    it takes the events of its own types, whatever numbers they had together."""
+    write(odd, table(0, 200))
+    texts = {"first": {}, "second": {"pattern": "SEQ(C c+, A a)", "where": ["c.n < NEXT(c).n"], **ALONE}}
+    odd = replace(odd, profile=Profile(limits=Limits(shard_rows=40)))
+    runs = {}
+    for number, (name, text) in enumerate(texts.items()):
+        pattern = load_pattern({**QUERY, **text, "name": name})
+        plan = compile_plan(pattern, odd.contract.event_schema())
+        runs[number] = replace(odd, pattern=pattern, plan=plan)
+    members = [Member(number, run.plan, run.windows) for number, run in runs.items()]
+    assert len(together(members)) == 1
+    source = SourceEvents.of([(run, CHECKED) for run in runs.values()], joint(channels_of(members)))
+    events = source.files() if road == "files" else source.frame()
+    assert events is not None
+    outcomes = stage_together(runs, events, 200, 0, None)
+    for number, run in runs.items():
+        outcome = outcomes[number]
+        assert not isinstance(outcome, Exception), outcome
+        version, rows = cut_and_stage(run, read_events(run, CHECKED), 200, 0, None)
+        assert outcome[1] == rows > 0
+        assert rows_of(run, outcome[0]) == rows_of(run, version)
+
+
+ALONE = {"return": {"n": "COUNT(*)"}, "group_by": []}
+
+
+def rows_of(run: Run, version: int) -> list[str]:
+    return sorted(map(repr, read_staged(run, version).select(*run.plan.result_schema.names).collect()))
 
 
 def _deletion_vectors(run: Run) -> None:
