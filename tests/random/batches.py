@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import strategies as st
 
 from tests.random import algebra, automata, matches, strategies
@@ -19,9 +20,11 @@ from tests.reference.automaton.expression import EPOCH
 from tests.support.engines import to_table
 from tests.support.xml_documents import documents_table
 from trendlake.cep_core import AnyPlan, PatternErrors, PatternWarning, compile_query, run_plans
+from trendlake.cep_core.derived import derive
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.schema import schema_of
+from trendlake.cep_core.having import rows_that_hold
 from trendlake.cep_core.kinds import KINDS
 
 COLUMNS = {**algebra.COLUMNS, **automata.COLUMNS, **matches.COLUMNS}
@@ -169,9 +172,20 @@ def alone(batch: Batch, number: int) -> Any:
     """What one plan of a batch gives by itself, of all events and without an index; comparable by `==`."""
     plan = batch.plans[number]
     try:
-        return shown(KINDS[plan.kind].run(plan, Columns(batch.table), batch.windows[number], batch.watermark))
+        columns = Columns(derive(batch.table, plan.schema))
+        rows = KINDS[plan.kind].run(plan, columns, batch.windows[number], _reached(batch, number))
+        return shown(rows_that_hold(plan.having, rows))
     except TrendlakeError as error:
         return str(error)
+
+
+def _reached(batch: Batch, number: int) -> int | None:
+    """How far time has come: without a watermark and windows, to the latest event."""
+    times = batch.table["event_time"] if "event_time" in batch.table.column_names else None
+    if batch.watermark is not None or batch.windows[number] is not None or times is None:
+        return batch.watermark
+    latest: int | None = pc.max(times.cast(pa.timestamp("us")).cast(pa.int64())).as_py()
+    return latest
 
 
 def together(batch: Batch, numbers: Sequence[int]) -> list[Any]:

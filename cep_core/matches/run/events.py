@@ -168,7 +168,7 @@ def _order(plan: MatchesPlan, columns: Columns, *, unique: bool) -> Int64s:
         raise BadEventsError(f"two events have the same '{schema.event_id}'")
     sequence = (schema.sequence,) if schema.sequence is not None else ()
     places = columns.places((schema.event_time, *sequence, schema.event_id))
-    if not len(places) or places.max() >= len(places):  # the places of some rows of a larger table
+    if not unique or not len(places) or places.max() >= len(places):  # repeated, or of some rows of a larger table
         return np.argsort(places)
     order = np.empty(len(places), np.int64)
     order[places] = np.arange(len(places))

@@ -108,3 +108,21 @@ def test_as_many_windows_as_plans() -> None:
     events = table(x=[1])
     with pytest.raises(ValueError, match="1 plans, and windows of 2"):
         list(run_plans([plan(events)], events, [None, None]))
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("pattern", ["SEQ(A a, A b, A c)", "SEQ(A a, NOT(C k), A b, A c)", "SEQ(A a, A b?, A c)"])
+@pytest.mark.parametrize("windows", [None, range(1, 4)])
+def test_members_repeat_events(pattern: str, windows: range | None) -> None:
+    """Matches of one form: an event is there once for each member, in no order of the table's rows."""
+    count = 14
+    seconds = pa.array([k % 8 * 1_000_000 for k in range(count)], pa.timestamp("us", tz="UTC"))
+    ids = [f"e{k}" for k in range(count)]
+    groups = ["uv"[k % 2] for k in range(count)]
+    events = pa.table({"event_id": ids, "event_type": ["A"] * count, "event_time": seconds, "g": groups})
+    query = {"kind": "matches", "pattern": pattern, "within": "4 seconds", "select": "skip_till_next_match"}
+    plans = [compile_query({**query, "where": [f"a.g = '{value}'"]}, schema_of(events)) for value in "uvu"]
+    answers = dict(run_plans(plans, events, [windows] * 3))
+    expected = [sorted(run_plan(one, events, windows).to_pylist(), key=str) for one in plans]
+    assert min(map(len, expected)) > 0
+    assert [sorted(answers[k].to_pylist(), key=str) for k in range(3)] == expected
