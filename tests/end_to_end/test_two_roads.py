@@ -71,7 +71,8 @@ class Project(Desk):
 
     def canonical(self, document: Any) -> str:
         """A text that is equal for equal documents; what belongs to one road, one folder or one moment left out, and
-        how many rows of a revision are judged: those that it computes."""
+        how many rows of a revision are judged: those that it computes. Neighbours that ids order are counted in this
+        process only."""
 
         def walk(value: Any) -> Any:
             if isinstance(value, dict):
@@ -82,7 +83,9 @@ class Project(Desk):
                     left_out = {*left_out, "rows"}
                 return {name: walk(item) for name, item in value.items() if name not in left_out}
             if isinstance(value, list):
-                return [walk(item) for item in value]
+                return [
+                    walk(item) for item in value if not (isinstance(item, dict) and item.get("check") == "id_order")
+                ]
             if isinstance(value, str):
                 return NAMES.sub(lambda name: str(name.lastgroup), value.replace(str(self.folder), "FOLDER"))
             return value

@@ -104,6 +104,6 @@ def test_a_page_takes_no_row_for_another(edited: tuple[Signals, list[Run], list[
     and came each for itself; another row has a new value."""
     lake, runs, versions = edited
     path, plan = lake.warehouse.results(runs[0].name), runs[0].plan
-    samples = read_changes._samples_here(lake.lake, path, plan, [versions[2]])
-    assert samples == read_changes._samples_by_spark(lake.lake, path, plan, [versions[2]])
+    samples = read_changes._samples_here(lake.lake, path, plan, None, [versions[2]])
+    assert samples == read_changes._samples_by_spark(lake.lake, path, plan, None, [versions[2]])
     assert [change.kind for change in samples[versions[2]]] == ["retracted", "retracted", "added", "changed"]

@@ -110,13 +110,13 @@ def test_samples_of_changes(published: tuple[Signals, Run], monkeypatch: pytest.
     versions = list(range(1, latest_version(lake.lake, path) + 1))
     for most in (2, 1_000):
         monkeypatch.setattr(read_changes, "ROWS_SHOWN", most)
-        samples = read_changes._samples_here(lake.lake, path, run.plan, versions)
-        assert samples == read_changes._samples_by_spark(lake.lake, path, run.plan, versions)
+        samples = read_changes._samples_here(lake.lake, path, run.plan, None, versions)
+        assert samples == read_changes._samples_by_spark(lake.lake, path, run.plan, None, versions)
     kinds = {change.kind for changes in samples.values() for change in changes}
     assert len(kinds) >= 2
     monkeypatch.setattr(limits, "CHANGES_READ", 1)
     with pytest.raises(NotHereError):
-        read_changes._samples_here(lake.lake, path, run.plan, versions)
+        read_changes._samples_here(lake.lake, path, run.plan, None, versions)
 
 
 def test_values_of_a_row(published: tuple[Signals, Run]) -> None:

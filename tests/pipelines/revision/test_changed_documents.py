@@ -118,12 +118,12 @@ def test_differences_are_those_of_all_windows(
         assert operations(quick) == operations(whole)
         assert [check.success for check in quick.checks] == [check.success for check in whole.checks]
         assert quick.affected.stretches == whole.affected.stretches
-        narrow += quick.pairs is not None
+        narrow += quick.part is not None
         record = revise(again)
         assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (
             tuple(quick.rewrite.counts.values()) if quick.rewrite else (0, 0, 0)
         )
-        if quick.pairs is not None:
+        if quick.part is not None:
             assert record.note["computed"] == []
         rows = lake.rows(run)
         assert len(rows) == len(engine(file, list(documents.values())))
@@ -191,6 +191,6 @@ def test_many_changed_documents_are_computed_with_their_windows(
         lake.deliver("items", changed, f"later {number}")
         again = renamed(run, f"revision {number}")
         quick, whole = both(again, monkeypatch)
-        assert (quick.pairs is None) == (count == 2)
+        assert (quick.part is None) == (count == 2)
         assert operations(quick) == operations(whole) != []
         revise(again)
