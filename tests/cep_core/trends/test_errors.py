@@ -187,10 +187,10 @@ def test_a_name_that_no_table_can_have(tmp_path: Path) -> None:
 
 def test_mistakes_that_follow_from_another_are_not_told(tmp_path: Path) -> None:
     """A part that is refused has its variables all the same."""
-    text = GOOD.replace("pattern: Stock S+", "kind: matches\npattern: SEQ(Stock S{3}, Halt h)")
+    text = GOOD.replace("pattern: Stock S+", "kind: matches\npattern: SEQ(Halt h, NOT(Stock S{3}))")
     text = text.replace("S.price > NEXT(S).price", "S.price > 3").replace("trends: COUNT(*)", "sum: SUM(S.price)")
     (error,) = messages_of(tmp_path, text)
-    assert "of the operators only + stands here" in error
+    assert "NOT takes one type here" in error
 
 
 def test_a_variable_where_a_column_belongs(tmp_path: Path) -> None:
