@@ -58,6 +58,19 @@ def test_order_of_ids(typed: Path) -> None:
     assert "ids alone" not in day_of(typed, CONTIGUOUS.replace("next_ones", "in_order"))
 
 
+def test_a_number_that_does_not_fit_stops_no_other_pattern(typed: Path) -> None:
+    """A derived column of one pattern of a run overflows where ids are counted, too."""
+    patterns = typed / "conf" / "patterns"
+    lines = "derive: {far: price * 9000000000000000000}\nwhere: [A.far > 0]"
+    bad = CONTIGUOUS.replace("next_ones", "overflows").replace("select:", f"{lines}\nselect:")
+    (patterns / "overflows.yaml").write_text(bad)
+    (patterns / "next_ones.yaml").write_text(CONTIGUOUS)
+    interval = ("--from", "2026-05-04", "--to", "2026-05-05")
+    printed = output_of("run", "overflows", "next_ones", *interval, code=1)
+    assert "overflow" in printed
+    assert "next_ones: " in output_of("show", "next_ones")
+
+
 def test_rows_that_come_later(typed: Path) -> None:
     """A NOT at the end of a pattern decides at midnight what happened before: that is no zero."""
     output = day_of(typed, SILENT)
