@@ -173,19 +173,20 @@ def alone(batch: Batch, number: int) -> Any:
     plan = batch.plans[number]
     try:
         columns = Columns(derive(batch.table, plan.schema))
-        rows = KINDS[plan.kind].run(plan, columns, batch.windows[number], _reached(batch, number))
+        whole = batch.watermark is None and batch.windows[number] is None
+        until = latest(batch.table) if whole else batch.watermark
+        rows = KINDS[plan.kind].run(plan, columns, batch.windows[number], until)
         return shown(rows_that_hold(plan.having, rows))
     except TrendlakeError as error:
         return str(error)
 
 
-def _reached(batch: Batch, number: int) -> int | None:
-    """How far time has come: without a watermark and windows, to the latest event."""
-    times = batch.table["event_time"] if "event_time" in batch.table.column_names else None
-    if batch.watermark is not None or batch.windows[number] is not None or times is None:
-        return batch.watermark
-    latest: int | None = pc.max(times.cast(pa.timestamp("us")).cast(pa.int64())).as_py()
-    return latest
+def latest(table: pa.Table) -> int | None:
+    """How far time has come where neither a watermark nor windows are stated: to the latest event."""
+    if "event_time" not in table.column_names:
+        return None
+    time: int | None = pc.max(table["event_time"].cast(pa.timestamp("us")).cast(pa.int64())).as_py()
+    return time
 
 
 def together(batch: Batch, numbers: Sequence[int]) -> list[Any]:

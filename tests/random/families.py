@@ -12,7 +12,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests.random import algebra, automata, matches, strategies
-from tests.random.batches import COLUMNS, LOCAL, compiled, shown, timed
+from tests.random.batches import COLUMNS, LOCAL, compiled, latest, shown, timed
 from tests.support.engines import to_table
 from trendlake.cep_core import PatternErrors, PatternWarning, compile_query, load_pattern
 from trendlake.cep_core.errors import TrendlakeError
@@ -139,7 +139,7 @@ def one_by_one(family: Family) -> Any:
         if plan is None or not set(plan.result_schema.names).isdisjoint(pattern.parameters.names):
             return None
         try:
-            table = KINDS[plan.kind].run(plan, Columns(family.table), None, None)
+            table = KINDS[plan.kind].run(plan, Columns(family.table), None, latest(family.table))
         except TrendlakeError as error:
             return f"{type(error).__name__}: {error.message} (where {pattern.parameters.described(row)})"
         values = [
