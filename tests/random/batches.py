@@ -172,16 +172,18 @@ def alone(batch: Batch, number: int) -> Any:
     """What one plan of a batch gives by itself, of all events and without an index; comparable by `==`."""
     plan = batch.plans[number]
     try:
-        columns = Columns(derive(batch.table, plan.schema))
-        whole = batch.watermark is None and batch.windows[number] is None
-        until = latest(batch.table) if whole else batch.watermark
-        rows = KINDS[plan.kind].run(plan, columns, batch.windows[number], until)
-        return shown(rows_that_hold(plan.having, rows))
+        return shown(rows_alone(plan, batch.table, batch.windows[number], batch.watermark))
     except TrendlakeError as error:
         return str(error)
 
 
-def latest(table: pa.Table) -> int | None:
+def rows_alone(plan: AnyPlan, table: pa.Table, windows: range | None = None, watermark: int | None = None) -> pa.Table:
+    """What a plan gives of all events of a table, by its kind's own reading."""
+    until = _latest(table) if watermark is None and windows is None else watermark
+    return rows_that_hold(plan.having, KINDS[plan.kind].run(plan, Columns(derive(table, plan.schema)), windows, until))
+
+
+def _latest(table: pa.Table) -> int | None:
     """How far time has come where neither a watermark nor windows are stated: to the latest event."""
     if "event_time" not in table.column_names:
         return None

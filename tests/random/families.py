@@ -12,13 +12,11 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests.random import algebra, automata, matches, strategies
-from tests.random.batches import COLUMNS, LOCAL, compiled, latest, shown, timed
+from tests.random.batches import COLUMNS, LOCAL, compiled, rows_alone, shown, timed
 from tests.support.engines import to_table
 from trendlake.cep_core import PatternErrors, PatternWarning, compile_query, load_pattern
 from trendlake.cep_core.errors import TrendlakeError
-from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.schema import schema_of
-from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.patterns.expansion import expanded
 from trendlake.cep_core.patterns.model import FamilyPattern
 
@@ -139,7 +137,7 @@ def one_by_one(family: Family) -> Any:
         if plan is None or not set(plan.result_schema.names).isdisjoint(pattern.parameters.names):
             return None
         try:
-            table = KINDS[plan.kind].run(plan, Columns(family.table), None, latest(family.table))
+            table = rows_alone(plan, family.table)
         except TrendlakeError as error:
             return f"{type(error).__name__}: {error.message} (where {pattern.parameters.described(row)})"
         values = [
