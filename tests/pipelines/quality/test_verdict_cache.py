@@ -18,6 +18,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tests.conftest import CHAOS
+from tests.random.profile import share
 from tests.support.disks import full, read_only, small_disk
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.lake import limits
@@ -197,7 +198,7 @@ def step(folder: Path, rng: random.Random) -> str:
     return kind
 
 
-@pytest.mark.parametrize("seed", range(40 if CHAOS else 12))
+@pytest.mark.parametrize("seed", range(40 if CHAOS else share(12)))
 def test_random_histories(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts, checks, the rows set apart with their reasons: by kept verdicts as by all rows, at each version."""
     rng = random.Random(seed)

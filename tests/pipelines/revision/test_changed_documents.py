@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
+from tests.random.profile import share
 from tests.random.xml_joins import NAMESPACES, elements, queries
 from tests.support.document_lake import DocumentLake
 from tests.support.flights import all_steps, renamed
@@ -81,7 +82,7 @@ def operations(revision: RevisionHere) -> list[Any]:
     return sorted(repr(sorted(row.items())) for row in rows.drop_columns([*PROVENANCE]).to_pylist())
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(share(6)))
 def test_differences_are_those_of_all_windows(
     spark: SparkSession, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

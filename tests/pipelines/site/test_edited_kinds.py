@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipelines.results.test_changed_keys import DAYS, events
+from tests.random.profile import ALL
 from tests.support.flights import all_steps
 from tests.support.signal_patterns import KEYS
 from tests.support.signals import Signals, signals
@@ -21,7 +22,11 @@ from trendlake.pipelines.site.facts import OverviewFacts, ShownFacts
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-FORMS = ("two groups", "graphs of matches", "runs", "matches", "hours", "rises", "two groups")
+FORMS = (
+    ("two groups", "graphs of matches", "runs", "matches", "hours", "rises", "two groups")
+    if ALL
+    else ("two groups", "matches", "two groups")
+)
 """One after the other; no two neighbours say by the same columns of what time a row is."""
 
 
