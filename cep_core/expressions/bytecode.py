@@ -16,6 +16,8 @@ _WHOLE = {"+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "%": m.REMAINDER}
 _WHOLE |= {"=": m.EQ, "!=": m.NE, "<": m.LT, "<=": m.LE, ">": m.GT, ">=": m.GE}
 _REAL = {"+": m.ADD_F, "-": m.SUBTRACT_F, "*": m.MULTIPLY_F, "/": m.DIVIDE_F, "%": m.REMAINDER_F}
 _REAL |= {"=": m.EQ_F, "!=": m.NE_F, "<": m.LT_F, "<=": m.LE_F, ">": m.GT_F, ">=": m.GE_F}
+_MIXED = {"=": m.EQ_M, "!=": m.NE_M, "<": m.LT_M, "<=": m.LE_M, ">": m.GT_M, ">=": m.GE_M}
+_TURNED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ONE = {"not": m.NOT, "isnull": m.IS_NULL}
 
 
@@ -28,6 +30,9 @@ class Instructions(ABC):
     the register; `texts`: whether some program looks into strings; `zone`: whose clock some program reads. A kind says
     which attributes are of the register, and their families.
     """
+
+    exact = False
+    """Whether a whole number is compared with a double as it is; else as the nearest double."""
 
     def __init__(self, slots: int) -> None:
         self.fields_end = self.slots = slots
@@ -134,6 +139,9 @@ class Instructions(ABC):
 
     def pair(self, op: str, a: tuple[int, str], b: tuple[int, str]) -> int:
         """One operator on two slots, whole where both are, else real."""
+        if self.exact and op in _MIXED and {a[1], b[1]} == {"int", "double"}:
+            whole, real, mixed = (a, b, op) if a[1] == "int" else (b, a, _TURNED[op])
+            return self.op(_MIXED[mixed], whole[0], real[0])
         if op == "/" or "double" in (a[1], b[1]):
             return self.op(_REAL[op], self.as_real(*a), self.as_real(*b))
         return self.op(_WHOLE[op], a[0], b[0])

@@ -19,6 +19,8 @@ AND, OR, NOT, IS_NULL, COALESCE = range(30, 35)
 HOUR, DAY_OF_WEEK, LOWER, UPPER = range(35, 39)
 PLUS, PLUS_F, CONTAINS = range(39, 42)
 CLOCK, DATE = range(42, 44)
+EQ_M, NE_M, LT_M, LE_M, GT_M, GE_M = range(44, 50)
+"""Comparisons of a whole number with a double."""
 
 REAL = ADD_F - ADD
 """`ADD + REAL` is ADD_F; likewise SUBTRACT and MULTIPLY."""

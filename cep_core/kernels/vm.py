@@ -98,6 +98,28 @@ def compared(op: int, a: float, b: float) -> int:
 
 
 @compiled.part
+def mixed(op: int, a: int, b: float) -> int:
+    """A comparison of a whole number with a double, exact: neither is rounded to the other's type."""
+    if b >= 9223372036854775808.0:
+        sign = -1
+    elif b < -9223372036854775808.0:
+        sign = 1
+    else:
+        below = np.floor(b)
+        near = np.int64(below)
+        sign = -1 if a < near or (a == near and below < b) else int(a > near)
+    if op == m.EQ_M:
+        return int(sign == 0)
+    if op == m.NE_M:
+        return int(sign != 0)
+    if op == m.LT_M:
+        return int(sign < 0)
+    if op == m.LE_M:
+        return int(sign <= 0)
+    return int(sign > 0) if op == m.GT_M else int(sign >= 0)
+
+
+@compiled.part
 def byte_at(cases: Int64s, i: int) -> int:
     """Byte `i` of all strings, eight of them in each number of row 3."""
     byte: int = (cases[3, i >> 3] >> ((i & 7) << 3)) & 255
@@ -155,6 +177,9 @@ def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, 
         elif m.EQ_F <= op <= m.GE_F:
             null[to] = null[a] or null[b]
             values[to] = 0 if null[to] else compared(op, reals[a], reals[b])
+        elif m.EQ_M <= op <= m.GE_M:
+            null[to] = null[a] or null[b]
+            values[to] = 0 if null[to] else mixed(op, values[a], reals[b])
         elif op in (m.AND, m.OR):
             decisive = int(op == m.OR)
             sure = (not null[a] and values[a] == decisive) or (not null[b] and values[b] == decisive)

@@ -93,6 +93,35 @@ def test_numbers_that_do_not_fit(more: Mapping[str, Any]) -> None:
     assert outcome(lambda: matches_of(plan, rows)) == outcome(lambda: searched(plan, rows, can))
 
 
+@pytest.mark.parametrize(
+    ("condition", "whole", "real"),
+    [
+        ("big > FIRST(A.wide)", 2**53 + 1, 2.0**53),
+        ("FIRST(A.wide) < big", 2**53 + 1, 2.0**53),
+        ("big <> FIRST(A.wide)", 2**53 + 1, 2.0**53),
+        ("NOT big = FIRST(A.wide)", -(2**53) - 1, -(2.0**53)),
+        ("FIRST(A.wide) NOT IN (big, 1)", 2**53 + 1, 2.0**53),
+        ("SUM(B.big) < FIRST(A.wide)", 2**63 - 1, 2.0**63),
+        ("SUM(B.big) >= FIRST(A.wide)", -(2**63), -(2.0**63)),
+        ("FIRST(A.wide) > big", -(2**63), -0.5),
+        ("big < FIRST(A.wide)", 2, 2.5),
+        ("big > FIRST(A.wide)", -2, -2.5),
+        ("FIRST(A.wide) <= big", 3, 2.5),
+    ],
+)
+def test_whole_numbers_are_compared_with_doubles_as_they_are(condition: str, whole: int, real: float) -> None:
+    """Neither is rounded, in both searches."""
+    case = case_of(f"B AS {condition}", "A B", rows=4, big=whole, wide=real)
+    plan = case.plan()
+    rows = rows_of_case(case, plan)
+    can = hopeful(plan, rows)
+    fast = matches_by_search(plan, rows, can)
+    assert fast is not None
+    assert (
+        outcome(lambda: fast) == outcome(lambda: searched(plan, rows, can)) == ([0, 2], [1, 2], [0, 2, 4], [0, 1] * 2)
+    )
+
+
 def test_many_places() -> None:
     """Of more than 64 places, whose bits take several words; and more failed ways than there is memory for at first."""
     case = case_of("A AS SUM(A.x) < 200, B AS x > 8 AND COUNT(A.*) > 20, C AS SUM(A.x) > 300", "(A | B){2,40} C?")
