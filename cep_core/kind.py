@@ -74,6 +74,36 @@ class Pairs:
 
 
 @dataclass(frozen=True)
+class Renewed:
+    """The rows that changed events make: `rows`, in place of those published rows that are `replaced`. `left`: the
+    changed events for which other events are to be read first."""
+
+    rows: pa.Table
+    replaced: Bools
+    left: Bools
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """How the rows of one kind that changed events make are computed from the events around them, where windows
+    hold everything before them.
+
+    `can`: whether it is so for a plan. `run`: a plan; all events from one time to another, of all units that changed;
+    the events that came or went, with columns of the plan, all between these times; published rows of these units,
+    those that end between the times and those that begin there among them; the times, microseconds, None for the
+    beginning or the end of all. `reach`: how far around a change it is sensible to read first, microseconds.
+    `ahead`: how long after the second time a row may end that begins before it and is to be replaced, microseconds;
+    None for any time. `limit`: the rows of a unit and window; more are an error.
+    """
+
+    can: Callable[[Any], bool]
+    run: Callable[[Any, Columns, pa.Table, pa.Table, tuple[int | None, int | None]], Renewed]
+    reach: Callable[[Any], int]
+    ahead: Callable[[Any], int | None]
+    limit: Callable[[Any], int]
+
+
+@dataclass(frozen=True)
 class Kind:
     """The functions of the engine for patterns of one kind.
 
@@ -85,6 +115,7 @@ class Kind:
     `bindings`: how a plan may bind an event, of every variable, NOTs' too; None where events that it can't bind matter.
     `members`, `templates`: how several plans are run as one; None where they are not.
     `pairs`: how rows of changed events are computed alone, where a row is of two events; None where it is not.
+    `renewal`: how they are where a row depends on all before it; None where they are not.
     `version`: raised when the results of a plan that stays the same change (docs/adr/0012-versions-of-results.md).
     """
 
@@ -98,6 +129,7 @@ class Kind:
     members: Members | None = None
     templates: Templates | None = None
     pairs: Pairs | None = None
+    renewal: Renewal | None = None
     roles: tuple[str, ...] = ("event_time", "event_type")
     """Roles whose columns events have, whatever the pattern reads."""
     groups: tuple[str, ...] = ()

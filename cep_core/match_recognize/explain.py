@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trendlake.cep_core.language.unparse import duration, expression
+from trendlake.cep_core.match_recognize.compile.chain import reach_of
 from trendlake.cep_core.match_recognize.compile.classes import CLASSES, Class, class_of_plan, conditions_of
 from trendlake.cep_core.match_recognize.compile.leaves import Number, every, spelled
 from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan
@@ -90,7 +91,16 @@ def _rows(plan: RowPatternPlan) -> str:
 
 
 def _revision(plan: RowPatternPlan) -> str:
-    """How far a changed row reaches."""
+    """How far a changed row reaches, and from where on a revision computes matches again."""
+    if not plan.windows.endless:
+        return f"{_reached(plan)}; only the time around it is read"
+    reach = reach_of(plan)
+    if isinstance(reach, str):
+        return f"{_reached(plan)}; a revision begins with its partition, as {reach}"
+    return f"{_reached(plan)}; a revision begins before the change, and ends where old and new matches meet"
+
+
+def _reached(plan: RowPatternPlan) -> str:
     if plan.onward.mode == "next" and plan.bound is not None:
         return f"a changed row affects matches that begin less than {duration(plan.bound)} before it"
     if plan.bound is not None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from trendlake.cep_core.events.array_types import Int64s
 from trendlake.cep_core.events.columns import Columns
-from trendlake.cep_core.kind import Pairs
+from trendlake.cep_core.having import rows_that_hold
+from trendlake.cep_core.kind import Pairs, Renewal, Renewed
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.plan import AnyPlan, Binding
 from trendlake.cep_core.sharing.families import Unfolded
@@ -30,6 +33,24 @@ def _bindings(plan: AnyPlan) -> tuple[Binding, ...] | None:
 def pairs_of(plan: AnyPlan) -> Pairs | None:
     """How the rows of changed events are computed alone; None where rows are not of two events."""
     return KINDS[plan.kind].pairs
+
+
+def renewal_of(plan: AnyPlan) -> Renewal | None:
+    """How rows that changed events make are computed, where windows hold everything before them; None where all
+    rows of their units are."""
+    renewal = KINDS[plan.kind].renewal
+    one = isinstance(plan, FamilyPlan) or plan.schema.derived or not plan.windows.endless
+    return None if one or renewal is None or not renewal.can(plan) else renewal
+
+
+def renewed(
+    plan: AnyPlan, events: pa.Table, changed: pa.Table, published: pa.Table, span: tuple[int | None, int | None]
+) -> Renewed:
+    """As `Renewal.run` of a plan that has one. Raises TrendlakeError."""
+    renewal = KINDS[plan.kind].renewal
+    assert renewal is not None
+    answer = renewal.run(plan, Columns(events), changed, published, span)
+    return replace(answer, rows=rows_that_hold(plan.having, answer.rows))
 
 
 def bindable(plans: Sequence[AnyPlan], events: Columns, *, unique_ids: bool) -> list[Int64s]:

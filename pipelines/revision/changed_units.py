@@ -50,7 +50,12 @@ def changed_units(run: Run, seen: pa.Table) -> ChangedUnits | None:
     holds a part of the time only."""
     if not run.plan.windows.endless or not shown_unit(run.plan):
         return None
-    return ChangedUnits(run, np.unique(_hashes(run, seen)))
+    return units_of(run, seen)
+
+
+def units_of(run: Run, events: pa.Table) -> ChangedUnits:
+    """The units of `events` (columns of the plan)."""
+    return ChangedUnits(run, np.unique(_hashes(run, events)))
 
 
 def _hashes(run: Run, rows: pa.Table | pa.RecordBatch) -> UInt64s:

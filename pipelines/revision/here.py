@@ -40,6 +40,7 @@ from trendlake.pipelines.revision.changed_pairs import ChangedPairs, changed_pai
 from trendlake.pipelines.revision.changed_rows import ChangedRows, changed_rows
 from trendlake.pipelines.revision.changed_units import ChangedUnits, changed_units
 from trendlake.pipelines.revision.matching import matching
+from trendlake.pipelines.revision.renewed_rows import RenewedRows, renewed_rows
 from trendlake.pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
 from trendlake.pipelines.revision.rewrite import Published, Rewrite
 from trendlake.pipelines.revision.row_diff import differing
@@ -69,7 +70,7 @@ class RevisionHere:
     source_changes: SourceChanges
     checks: tuple[Check, ...] = ()
     rewrite: Rewrite | None = None
-    part: Part | None = None
+    part: Part | RenewedRows | None = None
 
     local = True
 
@@ -99,10 +100,12 @@ class RevisionHere:
     def difference(self, results_version: int) -> Rewrite | None:
         if self.rewrite is not None and self.rewrite.there.table.version == results_version:
             return self.rewrite
+        if isinstance(part := self.part, RenewedRows):
+            return None
 
         def here() -> Rewrite | NotHere | None:
-            published = _published(self.run, results_version, self.affected, self.part)
-            if self.part is not None and not self.part.allows(published.near, self.rows.num_rows):
+            published = _published(self.run, results_version, self.affected, part)
+            if part is not None and not part.allows(published.near, self.rows.num_rows):
                 return None
             return _rewrite(published, self.run, self.rows)
 
@@ -131,6 +134,10 @@ def revision_here(
         return RevisionHere(run, task, affected, plan.result_schema.empty_table(), changed, changes)
     if len(affected.stretches) > MOST:
         return NotHere("windows all over the place")
+    renewal = renewed_rows(run, task, results_version, changed.source, seen) if changed.every is None else None
+    if renewal is not None:
+        affected = Affected(plan, touched=renewal.touched or affected.stretches)
+        return _revision(run, task, affected, changed, changes, renewal.rows, renewal.published, renewal)
     slices = tuple(times_read(plan, range(first, last + 1)) for first, last in affected.stretches)
     part = changed_pairs(run, seen) or changed_units(run, seen) if changed.every is None else None
     if part is not None:
@@ -163,7 +170,7 @@ def _revision(
     changes: SourceChanges,
     computed: pa.Table,
     published: Published,
-    part: Part | None = None,
+    part: Part | RenewedRows | None = None,
 ) -> RevisionHere | NotHere:
     """Where the rows may be published."""
     rows = with_origin(_hull(run, affected), computed, task.version)

@@ -297,6 +297,20 @@ pattern: |
     DEFINE x AS price <= PREV(price), u AS price > 3, last1 AS event_type = 'A' OR MATCH_NUMBER() > 3)
 within: 9 hours
 """,
+    # Matches overlap, and rows of all places are one partition.
+    "row patterns that overlap": """\
+kind: match_recognize
+pattern: |
+  FROM signals MATCH_RECOGNIZE (
+    ORDER BY event_time
+    MEASURES COUNT(*) AS n, PREV(a.price, 2) AS before, RUNNING SUM(price) AS total
+    ALL ROWS PER MATCH
+    AFTER MATCH SKIP TO LAST c
+    PATTERN (a b{0,3} c d?)
+    DEFINE a AS event_type = 'A', b AS price >= a.price, c AS price < PREV(price), d AS NEXT(price) > 3)
+having: ["total > 1"]
+within: 3 hours
+""",
     # The latest first, with empty matches: every new event is before all others.
     "row patterns backwards": """\
 kind: match_recognize

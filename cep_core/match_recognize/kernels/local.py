@@ -37,11 +37,13 @@ class Ways(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """The rows: `true`, a bit for each variable whose condition holds; `bounds` of partitions; `times`."""
+    """The rows: `true`, a bit for each variable whose condition holds; `bounds` of partitions; `times`; `begins`: of
+    each partition the row at which matching begins."""
 
     true: Int64s
     bounds: Int64s
     times: Int64s
+    begins: Int64s
 
 
 class Found(NamedTuple):
@@ -135,7 +137,7 @@ def matches_of(ways: Ways, rows: Ordered, skip: int, bound: int, can: Int64s, fa
                 _earliest(ways, rows.true, low, high, far)
             else:
                 _reachable(ways, rows.true, low, high, can, low)
-            state[1], state[2], state[5] = low, 1, 1
+            state[1], state[2], state[5] = rows.begins[state[0]], 1, 1
         behind = state[1]
         while state[1] < high:
             start = state[1]

@@ -61,11 +61,13 @@ class Program(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """The rows. `can` (rows, words): the places that the pass backwards leaves; `bounds` of partitions; `times`."""
+    """The rows. `can` (rows, words): the places that the pass backwards leaves; `bounds` of partitions; `times`;
+    `begins`: of each partition the row at which matching begins."""
 
     can: Int64s
     bounds: Int64s
     times: Int64s
+    begins: Int64s
 
 
 class Asked(NamedTuple):
@@ -124,7 +126,7 @@ def matches_of(program: Program, rows: Ordered, asked: Asked, rules: Rules, path
     while state[0] < len(bounds) - 1:
         low, high = bounds[state[0]], bounds[state[0] + 1]
         if not state[5]:
-            state[1], state[2], state[5] = low, 1, 1
+            state[1], state[2], state[5] = rows.begins[state[0]], 1, 1
         while state[1] < high:
             start, count = state[1], state[4]
             length = _search(program, rows, asked, rules, path, start, low, high, state[2])

@@ -66,7 +66,7 @@ def matches_as_forest(plan: RowPatternPlan, rows: Rows) -> Forest | None:
     from trendlake.cep_core.match_recognize.kernels import forest as kernel
     from trendlake.cep_core.match_recognize.kernels.local import Ordered
 
-    ordered = Ordered(*map(read_only, (true, rows.bounds, rows.times)))
+    ordered = Ordered(*map(read_only, (true, rows.bounds, rows.times, rows.begins)))
     begins, words = kernel.matches_from_all_rows(ways, ordered, builder.carried(), builder.width)
     start = np.flatnonzero(begins)
     words = words if len(start) == len(words) else words[start]

@@ -80,7 +80,7 @@ def _searched(plan: RowPatternPlan, rows: Rows, can: Int64s, asked: Any, kernel:
     offset = np.concatenate([ways.offset[:-1], np.cumsum([*map(len, listed)])]).astype(np.int64)
     arrays: tuple[AnyArray, ...] = (ways.variable, offset, np.concatenate(listed), ways.last, ways.target)
     program = kernel.Program(*map(read_only, arrays))
-    ordered = kernel.Ordered(*map(read_only, (can, rows.bounds, rows.times)))
+    ordered = kernel.Ordered(*map(read_only, (can, rows.bounds, rows.times, rows.begins)))
     rules = kernel.Rules(MODES[plan.onward.mode], plan.bound or 0, min(plan.limit_per_start, 2**62))
     width, largest = len(asked.start), int(np.diff(rows.bounds).max(initial=0))
     path = _path(kernel, min(64, largest + 2), 64, width, can.shape[1])

@@ -12,6 +12,7 @@ from trendlake.cep_core.events.array_types import AnyArray, Int64s
 from trendlake.cep_core.events.arrays import arrow, numbers, read_only, valid
 from trendlake.cep_core.expressions.columnar import evaluate, true_rows
 from trendlake.cep_core.language import syntax as s
+from trendlake.cep_core.match_recognize.compile.chain import MOST_PLACES, MOST_VARIABLES
 from trendlake.cep_core.match_recognize.compile.classes import class_of_plan, conditions_of
 from trendlake.cep_core.match_recognize.compile.leaves import Navigation, whole
 from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan
@@ -19,8 +20,6 @@ from trendlake.cep_core.match_recognize.compile.program import ACCEPT
 from trendlake.cep_core.match_recognize.run.matches import Matches, skip_failed
 from trendlake.cep_core.match_recognize.run.rows import Rows
 
-MOST_VARIABLES = 63
-MOST_PLACES = 2_000
 MOST_WAYS = 1_000_000
 MOST_CELLS = 200_000_000
 """Places times rows of the largest partition that a bound asks to remember."""
@@ -63,7 +62,7 @@ def hopeful(plan: RowPatternPlan, rows: Rows) -> Int64s | None:
     from trendlake.cep_core.match_recognize.kernels import local as kernel
 
     can = np.zeros((rows.length, ways.mask.shape[1]), np.int64)
-    kernel.reachable(ways, kernel.Ordered(*map(read_only, (true, rows.bounds, rows.times))), can)
+    kernel.reachable(ways, kernel.Ordered(*map(read_only, (true, rows.bounds, rows.times, rows.begins))), can)
     return can
 
 
@@ -119,7 +118,7 @@ def _searched(plan: RowPatternPlan, rows: Rows, true: Int64s, largest: int) -> M
     bound = plan.bound or 0
     can = np.zeros((largest if not bound else 1, ways.mask.shape[1]), np.int64)
     far = np.zeros((largest if bound else 1, plan.program.length), np.int32)
-    ordered = kernel.Ordered(*map(read_only, (true, rows.bounds, rows.times)))
+    ordered = kernel.Ordered(*map(read_only, (true, rows.bounds, rows.times, rows.begins)))
     state = np.zeros(6, np.int64)
     start, number = np.empty(rows.length, np.int64), np.empty(rows.length, np.int64)
     offset, places = np.zeros(rows.length + 1, np.int64), np.empty(max(rows.length, 1), np.int32)

@@ -49,8 +49,9 @@ def searched(plan: RowPatternPlan, rows: Rows, can: Int64s | None = None, until:
     numbers: list[int] = []
     ends = [0]
     places: list[int] = []
-    for low, high in zip(rows.bounds[:-1].tolist(), rows.bounds[1:].tolist(), strict=True):
-        row, number = low, 1
+    parts = zip(rows.begins.tolist(), rows.bounds[:-1].tolist(), rows.bounds[1:].tolist(), strict=True)
+    for row, low, high in parts:
+        number = 1
         stop = high if until is None else low + int(np.searchsorted(rows.times[low:high], until))
         while row < stop:
             result = search.find(row, low, high, number)

@@ -25,10 +25,13 @@ from trendlake.cep_core.match_recognize.run.rows import Rows
 _DAY = 86_400_000_000
 
 
-def result_of(plan: RowPatternPlan, rows: Rows, matches: Matches, windows: range | None) -> pa.Table:
-    """The rows of the result as `plan.result_schema` says. Raises LimitError, BadEventsError."""
+def result_of(
+    plan: RowPatternPlan, rows: Rows, matches: Matches, windows: range | None, zone: Bools | None = None
+) -> pa.Table:
+    """The rows of the result as `plan.result_schema` says; with `zone` those of matches that begin at one of these
+    rows, and of rows without a match among them. Raises LimitError, BadEventsError."""
     schema = plan.result_schema
-    given = _Given(plan, rows, matches, windows)
+    given = _Given(plan, rows, matches, windows, zone)
     table = given.table()
     chosen = np.arange(table.num_rows)
     nodes = [plan.chosen, *(column.value for column in plan.selected if not isinstance(column.value, Cell))]
@@ -75,7 +78,9 @@ def typed(values: pa.Array, column: Column) -> pa.Array:
 class _Given:
     """The columns that the clause gives: of matches (or their rows), then of rows that no match has."""
 
-    def __init__(self, plan: RowPatternPlan, rows: Rows, matches: Matches, windows: range | None) -> None:
+    def __init__(
+        self, plan: RowPatternPlan, rows: Rows, matches: Matches, windows: range | None, zone: Bools | None
+    ) -> None:
         self.plan, self.rows, self.matches = plan, rows, matches
         self.start, self.end = self._spans()
         self.points, self.row = self._points()
@@ -83,9 +88,13 @@ class _Given:
         match = self.points.match
         self.begins = np.concatenate([self.start[match], rows.times[unmatched]])
         self.ends = np.concatenate([self.end[match], rows.times[unmatched]])
+        inside = None
         if windows is not None:
             low, high = plan.owned(windows)[1:] if len(windows) else (0, 0)
             inside = (self.ends >= low) & (self.ends < high)
+        elif zone is not None:
+            inside = zone[np.concatenate([matches.start[match], unmatched])]
+        if inside is not None:
             of_match, of_row = inside[: len(match)], inside[len(match) :]
             self.points = Points(match[of_match], self.points.at[of_match])
             self.row, unmatched = self.row[of_match], unmatched[of_row]

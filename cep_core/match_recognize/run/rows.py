@@ -28,7 +28,8 @@ _WIDEST = 2**62
 
 class Rows:
     """`order`: the event of each row, among those that the input query leaves; `bounds`: where each partition begins,
-    and the end. Rows are numbered in the order of partitions. Raises BadEventsError."""
+    and the end; `begins`: of each partition the row at which matching begins, its first one. Rows are numbered in the
+    order of partitions. Raises BadEventsError."""
 
     def __init__(self, plan: RowPatternPlan, columns: Columns) -> None:
         self.plan = plan
@@ -46,6 +47,7 @@ class Rows:
         sorted_part = part[self.order]
         edges = np.flatnonzero(np.diff(sorted_part)) + 1 if self.length else np.zeros(0, np.int64)
         self.bounds: Int64s = np.concatenate([[0], edges, [self.length]]) if self.length else np.zeros(1, np.int64)
+        self.begins = self.bounds[:-1]
 
     def _chosen_rows(self, columns: Columns) -> Columns:
         where = self.plan.where
