@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import ArrayType, MapType
 
 from trendlake.cep_core.events.array_types import Bools
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.contracts.rules import Rule, unique_rules
 from trendlake.pipelines.errors import ChecksFailedError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.road import NotHere, tried
@@ -89,11 +90,23 @@ def judged(
             table = staged.toArrow()
         return judge(table, rules, name), table.num_rows, 0 if owned is None else rows_outside(table, owned)
     time = sf.lit(None) if owned is None else sf.unix_micros(column(owned[0]))
-    scanned = scan(staged, rules, [], time, [] if owned is None else [owned[1:]])
+    keyed = _hashed(staged, unique_rules(rules))
+    scanned = scan(staged, rules, keyed, time, [] if owned is None else [owned[1:]])
     every = scanned.within()
     counted = sum(count for _, count in every)
     outside = 0 if owned is None else counted - sum(count for _, count in scanned.within(owned[1:]))
-    return scanned.checks(every, sharing(staged, rules), rules, name), counted, outside
+    # The hashes of keys are of rows that keep the other rules, and are compared with those of rows of the windows.
+    alone = not outside and all(keeps.all() for keeps, _ in every)
+    different = [rule for rule in keyed if alone and rule.name not in scanned.repeated]
+    shared = dict.fromkeys((rule.name for rule in different), 0)
+    shared |= sharing(staged, [rule for rule in rules if rule.name not in shared])
+    return scanned.checks(every, shared, rules, name), counted, outside
+
+
+def _hashed(staged: DataFrame, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules of uniqueness whose keys have hashes: those without lists."""
+    nested = {field.name for field in staged.schema.fields if isinstance(field.dataType, ArrayType | MapType)}
+    return [rule for rule in rules if not nested & set(rule.columns)]
 
 
 def rows_outside(rows: pa.Table, owned: tuple[str, int, int]) -> int:
