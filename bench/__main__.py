@@ -33,6 +33,7 @@ from bench.memory import memory
 from bench.page import PAGE, benchmarks_page, machine
 from bench.revisions import revisions
 from bench.row_patterns import row_patterns
+from bench.row_patterns_on_spark import on_spark as row_patterns_on_spark
 from bench.scale import scale
 from bench.sharing import sharing
 from bench.small_runs import small_runs
@@ -51,6 +52,7 @@ SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
     "Kind matches": lambda folder: matches(),
     "Kind algebra": lambda folder: algebra(),
     "Kind match_recognize": lambda folder: row_patterns(),
+    "Kind match_recognize on Spark": lambda folder: row_patterns_on_spark(folder / "row_patterns"),
     "Kind xml_join": lambda folder: xml_join(folder / "xml_join"),
     "Many patterns in process": lambda folder: [*sharing(), *family()],
     "Many patterns on Spark": lambda folder: batches(folder / "batches"),
