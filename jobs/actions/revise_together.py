@@ -171,5 +171,5 @@ def page_of_present(place: Place, run: Run, record: Record) -> Path | None:
         return None
     edited = int(place.project.pattern_path(run.name).stat().st_mtime * 1e6)
     since = moment(max(published, edited))
-    table = record.basis.source_table
+    table = None if record.basis.sources is None else record.basis.sources.table_id
     return places.pattern(run.name) if shows(places, run.name, record.source_version, table, since) else None

@@ -102,7 +102,7 @@ def refuse_unexpected(run: Run, staged_version: int, checks: Sequence[Check]) ->
 
 
 def _published(run: Run, ledger: Ledger) -> tuple[Stretch, ...]:
-    mine = (item for item in ledger.segments if item.version is not None and item.plan_hash == run.plan.hash)
+    mine = (item for item in ledger.segments if item.sources is not None and item.plan_hash == run.plan.hash)
     return _united((item.first, item.last) for item in mine)
 
 

@@ -38,6 +38,7 @@ from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.record import recorded
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.frames import frame_of
 from trendlake.pipelines.spark.identifiers import quoted
@@ -158,8 +159,7 @@ def delete_rows(lake: Lake, contract: Contract, selection: Selection, run_id: st
         record.basis = Basis(
             contract.fingerprint,
             contract.lateness_us or 0,
-            source_version=done.version,
-            source_table=table_id(lake, path, done.version),
+            sources=Versions.one(done.version, table_id(lake, path, done.version)),
         )
     return done
 

@@ -50,6 +50,7 @@ from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.rules.split import split_alone
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.record import recorded
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.frames import frame_of
 
@@ -148,8 +149,7 @@ def ingest(
         record.basis = Basis(
             contract.fingerprint,
             contract.lateness_us or 0,
-            source_version=record.source_version,
-            source_table=table_id(lake, path, record.source_version),
+            sources=Versions.one(record.source_version, table_id(lake, path, record.source_version)),
         )
         _note_extent(lake, path, contract, record)
     return record

@@ -49,6 +49,7 @@ from trendlake.pipelines.rules.split import split, split_alone
 from trendlake.pipelines.rules.unique import exact_codes
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.record import recorded
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.frames import frame_of
 from trendlake.pipelines.spark.identifiers import quoted
@@ -96,8 +97,7 @@ def replay(lake: Lake, contract: Contract, file: pa.Table, run_id: str) -> Repla
         record.basis = Basis(
             contract.fingerprint,
             contract.lateness_us or 0,
-            source_version=done.version,
-            source_table=table_id(lake, lake.warehouse.source(contract.name), done.version),
+            sources=Versions.one(done.version, table_id(lake, lake.warehouse.source(contract.name), done.version)),
         )
     return done
 

@@ -25,6 +25,7 @@ from trendlake.pipelines.execute.worker import Answers, Work, answers_of, rows_o
 from trendlake.pipelines.lake.here.parquet_scan import Files
 from trendlake.pipelines.results.staging import Staged, leave_staged, write_staged
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.session import quiet
 from trendlake.pipelines.spark.worker_errors import told_by_workers
 
@@ -36,23 +37,23 @@ def cut_and_stage(
     run: Run,
     events: DataFrame | Files,
     rows: int,
-    version: int,
+    sources: Versions,
     watermark: int | None,
     only: Callable[[DataFrame], DataFrame] | None = None,
 ) -> Staged:
     """As `stage_together` of one run, whose error it raises; of its result rows those that `only` keeps."""
-    staged = Staging({0: run}, events, rows, version, watermark, only).staged()[0]
+    staged = Staging({0: run}, events, rows, sources, watermark, only).staged()[0]
     if isinstance(staged, Exception):
         raise staged
     return staged
 
 
 def stage_together(
-    runs: Mapping[int, Run], events: DataFrame | Files, rows: int, version: int, watermark: int | None
+    runs: Mapping[int, Run], events: DataFrame | Files, rows: int, sources: Versions, watermark: int | None
 ) -> Outcomes:
     """Computes and stages the rows of runs (each with windows) that read the same `events`, at most `rows`. Raises
     OtherwiseWrittenError, and whatever ends Spark."""
-    return Staging(runs, events, rows, version, watermark).staged()
+    return Staging(runs, events, rows, sources, watermark).staged()
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Staging:
     runs: Mapping[int, Run]
     events: DataFrame | Files
     rows: int
-    version: int
+    sources: Versions
     watermark: int | None = None
     only: Callable[[DataFrame], DataFrame] | None = None
 
@@ -131,7 +132,7 @@ class Staging:
         with folder_here(self.run.lake.spark) as folder:
             packed = distribute(work.reading, self.events, work.parts, folder)
             if folder is not None and self.only is None:
-                left = leave_staged(runs, packed, answers_of(work), self.version)
+                left = leave_staged(runs, packed, answers_of(work), self.sources)
                 if left is not None:
                     return left
             return self._by_spark(runs, packed, work)
@@ -157,7 +158,7 @@ class Staging:
 
     def _written(self, run: Run, packed: DataFrame, work: Work) -> Staged:
         results = packed.mapInArrow(rows_of(work), from_arrow_schema(run.plan.result_schema))
-        return write_staged(run, results if self.only is None else self.only(results), self.version)
+        return write_staged(run, results if self.only is None else self.only(results), self.sources)
 
 
 def computed(

@@ -1,4 +1,4 @@
-"""Which windows of a pattern are published, and which version of the source their rows speak of.
+"""Which windows of a pattern are published, and which versions of its tables their rows speak of.
 
 Every commit to a results table says in its note what it answers for; a revision that found nothing to change records
 that in `trendlake_runs`, with the results' version it compared with. Read in the order of the results' versions, the
@@ -19,44 +19,42 @@ from trendlake.cep_core.plan import owner
 from trendlake.pipelines.results.notes import Calendar, Grid, Note, Zone
 from trendlake.pipelines.results.owned_rows import INTERVALS
 from trendlake.pipelines.runs.code_versions import Version
+from trendlake.pipelines.runs.source_versions import Versions
 
 Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Consecutive windows, `first` to `last` (included). `version`: of the source, None where the windows were asked
-    for and held back. `plan_hash`, `contract`: the form of the pattern, and of its source's contract, they show.
-    `unique`: whether it has been seen that in that version none of their rows repeated a key of the table's.
-    `source_table`: the id of the table that `version` is a version of. None where that is not known, or where other
-    programs may have changed the rows since: then no version may be compared with `version`."""
+    """Consecutive windows, `first` to `last` (included). `plan_hash`, `contract`: the form of the pattern, and of its
+    sources' contracts, they show. `sources`: the versions of its tables that they show, None where the windows were
+    asked for and held back; without an id where other programs may have changed the rows since. `unique`: whether it
+    has been seen that in those versions none of their rows repeated a key of its table's."""
 
     first: int
     last: int
     plan_hash: str
     contract: str | None
-    version: int | None
+    sources: Versions | None
     unique: bool = False
-    source_table: str | None = None
 
     def same_form(self, other: Segment) -> bool:
         return (self.plan_hash, self.contract) == (other.plan_hash, other.contract)
 
     def stays_under(self, given: Segment) -> bool:
-        """Whether this one, which is published, is of the form of `given` and no older."""
-        if self.version is None or not self.same_form(given):
+        """Whether this one, which is published, is of the form of `given`, and no older or newer in some table."""
+        if self.sources is None or not self.same_form(given):
             return False
-        if given.version is None:
+        if given.sources is None:
             return True
-        same_table = self.source_table is not None and self.source_table == given.source_table
-        return same_table and self.version >= given.version
+        return self.sources.no_older(given.sources) or bool(self.sources.newer(given.sources))
 
 
 @dataclass(frozen=True)
 class Claim:
     """The claim of a commit, or of a revision without one (`quiet`), about the windows it answers for. Slices `[low,
-    high)` of the results' time column, microseconds: `owned` ones show `source_version`, `withheld` ones were held
-    back. `unique`, `source_table`: as in `Segment`, of those owned. `versions`: of the code that computed all rows of
+    high)` of the results' time column, microseconds: `owned` ones show `sources`, `withheld` ones were held
+    back. `unique`: as in `Segment`, of those owned. `versions`: of the code that computed all rows of
     the slices `computed` and some of those of `computed_in_part`; None where they are not recorded. `grid`: of its
     plan; None where it is not recorded, and its time column is then taken for that of the plan that asks. `faulty`:
     whether rows of an earlier form may be left in its slices. `zone`: the clock by which the rows of the slices
@@ -66,14 +64,13 @@ class Claim:
     quiet: bool
     plan_hash: str
     contract: str | None
-    source_version: int
+    sources: Versions
     owned: tuple[tuple[int, int], ...]
     withheld: tuple[tuple[int, int], ...] = ()
     unique: bool = False
     versions: frozenset[Version] | None = None
     computed: tuple[tuple[int, int], ...] = ()
     computed_in_part: tuple[tuple[int, int], ...] = ()
-    source_table: str | None = None
     grid: Grid | None = None
     faulty: bool = False
     zone: Zone | None = None
@@ -90,7 +87,7 @@ class Alteration:
 
 def claim_of(note: Note, results_version: int) -> Claim | None:
     """The claim a note makes; None where it makes none."""
-    if note.owned is None or note.source_version is None:
+    if note.owned is None or note.sources is None:
         return None
     work = note.work
     versions = None if work.versions is None else frozenset(work.versions.items())
@@ -99,14 +96,13 @@ def claim_of(note: Note, results_version: int) -> Claim | None:
         note.quiet,
         note.plan_hash,
         note.contract,
-        note.source_version,
+        note.sources,
         note.owned,
         note.withheld or (),
         note.unique,
         versions,
         work.computed,
         work.computed_in_part,
-        note.source_table,
         note.grid,
         zone=note.zone,
     )
@@ -182,7 +178,10 @@ def covered(plan: AnyPlan, claims: Iterable[Claim], alterations: Iterable[Altera
     """The claims and alterations folded, in windows of `plan`; disjoint and in order."""
 
     def altered(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        return tuple(replace(segment, source_table=None, unique=False) for segment in segments)
+        return tuple(
+            replace(segment, sources=segment.sources and segment.sources.unidentified(), unique=False)
+            for segment in segments
+        )
 
     return joined(folded(claims, alterations, partial(_claimed, plan), altered))
 
@@ -218,9 +217,7 @@ def _order(event: Claim | Alteration) -> tuple[int, bool]:
 def _claimed(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim) -> tuple[Segment, ...]:
     for low, high in claim.owned:
         first, last = _known_of(plan, segments, claim, low, high)
-        given = Segment(
-            first, last, claim.plan_hash, claim.contract, claim.source_version, claim.unique, claim.source_table
-        )
+        given = Segment(first, last, claim.plan_hash, claim.contract, claim.sources, claim.unique)
         segments = overlaid(segments, given, newest=claim.quiet)
     for low, high in claim.withheld:
         asked = Segment(*_known_of(plan, segments, claim, low, high), claim.plan_hash, claim.contract, None)
@@ -239,7 +236,7 @@ def _known_of(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim, low: i
 
 
 def overlaid(segments: tuple[Segment, ...], given: Segment, *, newest: bool) -> tuple[Segment, ...]:
-    """`given` laid over the others. With `newest`, what is there in the same form and of no older version stays."""
+    """`given` laid over the others. With `newest`, what `stays_under` it stays."""
     remaining: list[Segment] = []
     parts = [given]
     for old in segments:

@@ -194,7 +194,7 @@ def reasons(lake: Lake, path: str, first: int, last: int) -> list[Commit]:
     return [
         commit
         for commit in reversed(known_commits(lake, path))
-        if first < commit.version <= last and (note := Note.of_commit(commit.note)) and note.source_version is not None
+        if first < commit.version <= last and (note := Note.of_commit(commit.note)) and note.sources is not None
     ]
 
 

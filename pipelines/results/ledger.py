@@ -26,6 +26,7 @@ from trendlake.pipelines.results.owners import publishers, refuse_other_owner
 from trendlake.pipelines.results.publication import columns_of
 from trendlake.pipelines.results.row_versions import RowVersions, row_versions
 from trendlake.pipelines.runs.record import NOTED
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stored_record import name_of, note_in
 
 COUNTS = ("rows_inserted", "rows_updated", "rows_out")
@@ -167,7 +168,12 @@ def _claimed(
     claim = None if note is None else claim_of(note, version)
     if note is None or claim is None:
         return None
-    return claim if note.names_source else replace(claim, source_table=unnamed(at)), note
+    return claim if note.names_source else replace(claim, sources=_told(claim.sources, unnamed(at))), note
+
+
+def _told(sources: Versions, table_id: str | None) -> Versions:
+    """The version of one table, with its id."""
+    return Versions((sources.only._replace(table_id=table_id),))
 
 
 def _came_twice(commit: Commit) -> bool:

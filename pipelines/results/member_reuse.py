@@ -30,6 +30,7 @@ from trendlake.pipelines.results.row_versions import stale_rows
 from trendlake.pipelines.results.staging import Staged, read_staged, staged_folder
 from trendlake.pipelines.results.windows import Pieces
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.columns import column
 from trendlake.pipelines.spark.frames import frame_of
 
@@ -80,15 +81,14 @@ NONE = Settled()
 
 
 def settled_members(
-    run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None, results_version: int
+    run: Run, ledger: Ledger, notes: Sequence[Note], sources: Versions, results_version: int
 ) -> Settled:
     """As `_settled`. `results_version`: the newest commit of those that the `notes` are of; no later one is asked."""
-    return Settled(tuple(_settled(run, ledger, notes, version, source_table)), results_version)
+    return Settled(tuple(_settled(run, ledger, notes, sources)), results_version)
 
 
-def _settled(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None) -> list[Row]:
-    """The members whose rows of the run's windows are right as they are. `version`, `source_table`, `notes`: as of
-    `reuse.changed`."""
+def _settled(run: Run, ledger: Ledger, notes: Sequence[Note], sources: Versions) -> list[Row]:
+    """The members whose rows of the run's windows are right as they are. `sources`, `notes`: as of `reuse.changed`."""
     plan, windows = run.plan, run.windows
     if not isinstance(plan, FamilyPlan) or not windows:
         return []
@@ -97,7 +97,7 @@ def _settled(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, sour
     pieces = Pieces.of(windows, ((first, last) for note in spoken for first, last, _ in note.stretches or ()))
     open_ = np.ones(len(pieces), bool)
     for note in spoken:
-        same = _same(run, note, version, source_table)
+        same = _same(run, note, sources)
         for first, last, _ in note.stretches or ():
             meets = pieces.inside(first, last)
             if open_[meets].any() and (same or not note.quiet):
@@ -114,9 +114,9 @@ def _members_in(note: Note) -> set[str]:
     return set() if note.members is None else set(note.members.hashes or ())
 
 
-def _same(run: Run, note: Note, version: int, source_table: str | None) -> bool:
-    """Whether what a note speaks of is of this form and this version. A run that asks for the same plan again computes
-    it."""
+def _same(run: Run, note: Note, sources: Versions) -> bool:
+    """Whether what a note speaks of is of this form and these versions. A run that asks for the same plan again
+    computes it."""
     plan = run.plan
     return (
         isinstance(plan, FamilyPlan)
@@ -124,9 +124,8 @@ def _same(run: Run, note: Note, version: int, source_table: str | None) -> bool:
         and note.members.form == plan.form
         and note.members.hashes is not None
         and note.plan_hash != plan.hash
-        and source_table is not None
-        and (note.source_version, note.contract, note.lateness, note.source_table)
-        == (version, run.contract.fingerprint, run.lateness, source_table)
+        and sources.identified
+        and (note.sources, note.contract, note.lateness) == (sources, run.contract.fingerprint, run.lateness)
     )
 
 

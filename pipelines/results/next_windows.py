@@ -51,4 +51,4 @@ def next_windows(run: Run, ledger: Ledger, version: int) -> NextWindows:
 
 def last_published(ledger: Ledger) -> int | None:
     """The last window that shows a version of the source, in whatever form of the pattern."""
-    return max((segment.last for segment in ledger.segments if segment.version is not None), default=None)
+    return max((segment.last for segment in ledger.segments if segment.sources is not None), default=None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from trendlake.cep_core.events.windows import CalendarWindows
+from trendlake.pipelines.runs.source_versions import Versions
 
 Slice = tuple[int, int]
 """A half-open part of the results' time column, microseconds."""
@@ -104,21 +105,20 @@ class Note:
     """The windows that the results answer for after a publication, or after a revision that found nothing to change
     (`quiet`).
 
-    `plan_hash`: of the pattern's form; `owned`: slices that show `source_version`; `withheld`: slices that were asked
-    for and held back, None of a revision, which holds none back; `unique`: whether no row of theirs repeats a key;
-    `contract`: the fingerprint of the source's contract; `lateness`: allowed lateness, microseconds; `stretches`: first
-    and last window and the hash of the plan there; `pattern`: its name, where that is not the table's; `by`: None in
-    the run record of a run. None where an early version of Trendlake did not write it."""
+    `plan_hash`: of the pattern's form; `sources`: the versions read; `owned`: slices that show them; `withheld`: slices
+    that were asked for and held back, None of a revision, which holds none back; `unique`: whether no row of theirs
+    repeats a key; `contract`: the fingerprint of the sources' contracts; `lateness`: allowed lateness, microseconds;
+    `stretches`: first and last window and the hash of the plan there; `pattern`: its name, where that is not the
+    table's; `by`: None in the run record of a run. None where an early version of Trendlake did not write it."""
 
     plan_hash: str
-    source_version: int | None
+    sources: Versions | None
     owned: tuple[Slice, ...] | None
     withheld: tuple[Slice, ...] | None = None
     unique: bool = False
     results_table: str | None = None
     contract: str | None = None
     lateness: int | None = None
-    source_table: str | None = None
     grid: Grid | None = None
     stretches: tuple[tuple[int, int, str], ...] | None = None
     members: Members | None = None
@@ -131,6 +131,11 @@ class Note:
     """Whether the ids of the tables are noted at all, be it that there is none."""
     zone: Zone | None = None
     """The clock of a pattern with a time zone."""
+
+    @property
+    def source_version(self) -> int | None:
+        """The version of the one table; None where several are read."""
+        return None if self.sources is None else self.sources.version
 
     @property
     def of_run(self) -> bool:
@@ -148,13 +153,15 @@ class Note:
 
     def as_json(self) -> dict[str, Any]:
         """The keys in the order in which they have always been written."""
-        work, members = self.work, self.members
+        work, members, sources = self.work, self.members, self.sources
         values: dict[str, Any] = {} if self.by is None else self.by._asdict()
         values |= {"quiet": True} if self.quiet else {}
         values |= {"source_version": self.source_version, "plan_hash": self.plan_hash, "owned": _lists(self.owned)}
         values |= {} if self.withheld is None else {"withheld": _lists(self.withheld)}
         values |= {"unique": self.unique, "results_table": self.results_table}
-        values |= {"contract": self.contract, "lateness": self.lateness, "source_table": self.source_table}
+        values |= {"contract": self.contract, "lateness": self.lateness}
+        values |= {"source_table": None if sources is None else sources.table_id}
+        values |= {} if sources is None or not sources.named else {"sources": sources.as_json()}
         values |= {} if self.grid is None else {"grid": self.grid.as_json()}
         values |= {} if self.zone is None else {"zone": self.zone.as_json()}
         values |= {"stretches": _lists(self.stretches)}
@@ -175,9 +182,9 @@ class Note:
         """Reads what any version of Trendlake has stored; keys that a later version added are ignored. Raises
         LookupError, TypeError, ValueError for what none has stored."""
         owned, withheld = (_slices(stored[name]) if name in stored else None for name in ("owned", "withheld"))
-        plan_hash, version = (
-            stored[name] if owned is not None else stored.get(name) for name in ("plan_hash", "source_version")
-        )
+        for name in ("plan_hash", "source_version") if owned is not None else ():
+            stored[name]  # every version has written them: LookupError
+        plan_hash = stored.get("plan_hash")
         stretches = tuple((first, last, digest) for first, last, digest in stored.get("stretches", ()))
         versions = dict(stored["versions"]) if "versions" in stored else None
         computed, in_part = (_slices(stored.get(name, ())) for name in ("computed", "computed_in_part"))
@@ -185,14 +192,13 @@ class Note:
         by = Author(stored.get("run_id", ""), stored["stage"], stored.get("number", 0)) if "stage" in stored else None
         return cls(
             plan_hash or "",
-            version,
+            Versions.stored(stored),
             owned,
             withheld,
             bool(stored.get("unique")),
             stored.get("results_table"),
             stored.get("contract"),
             stored.get("lateness"),
-            stored.get("source_table"),
             Grid.from_json(stored["grid"]) if stored.get("grid") else None,
             stretches if "stretches" in stored else None,
             Members(stored["form"], hashes) if "form" in stored else None,
@@ -200,7 +206,7 @@ class Note:
             stored.get("pattern"),
             by,
             bool(stored.get("quiet")),
-            "source_table" in stored,
+            "source_table" in stored or "sources" in stored,
             "results_table" in stored,
             Zone.from_json(stored["zone"]) if stored.get("zone") else None,
         )

@@ -31,6 +31,7 @@ from trendlake.pipelines.results.row_versions import stale_rows
 from trendlake.pipelines.results.windows import Pieces
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.arrow_functions import of_column
 from trendlake.pipelines.spark.columns import column
@@ -50,12 +51,11 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
     own = run.warehouse.table_of(run.name) == run.name
     return Note(
         run.plan.hash,
-        basis.source_version,
+        basis.sources,
         (),
         results_table=results_table,
         contract=basis.contract,
         lateness=basis.lateness,
-        source_table=basis.source_table,
         grid=grid_of(run.plan),
         stretches=tuple((windows[0], windows[-1], known) for windows, known in stretches),
         members=noted_members(run.plan),
@@ -90,9 +90,9 @@ def members_of(plan: FamilyPlan) -> dict[str, Row]:
     return dict(zip(hashes, plan.parameters.rows, strict=True))
 
 
-def changed(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None) -> range:
+def changed(run: Run, ledger: Ledger, notes: Sequence[Note], sources: Versions) -> range:
     """The windows of the run that are to be computed: all between the first and the last that the results do not hold
-    already. `version`: of the source, of the table `source_table`. `notes`: as of `ledger.notes`, the newest first;
+    already. `sources`: the versions that it reads. `notes`: as of `ledger.notes`, the newest first;
     a quiet one adds to the note of the commit before it. Rows of a version of the
     code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.row_versions`)."""
     windows, spoken = run.windows, list(publications(run.plan, notes))
@@ -108,8 +108,8 @@ def changed(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, sourc
         wanted[pieces.inside(first, last)] = digest
     open_, settled = np.ones(len(pieces), bool), np.zeros(len(pieces), bool)
     for note in spoken:
-        read = note.source_version, note.source_table, note.contract, note.lateness
-        same = source_table is not None and read == (version, source_table, run.contract.fingerprint, run.lateness)
+        read = note.sources, note.contract, note.lateness
+        same = sources.identified and read == (sources, run.contract.fingerprint, run.lateness)
         same = same and note.plan_hash != run.plan.hash  # who asks for the same again gets it computed again
         for first, last, known in note.stretches or ():
             mine = pieces.inside(first, last)
@@ -121,19 +121,19 @@ def changed(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, sourc
     return pieces.windows(left[0], left[-1]) if len(left) else windows[:0]
 
 
-def reopened(run: Run, ledger: Ledger, version: int) -> range:
+def reopened(run: Run, ledger: Ledger, sources: Versions) -> range:
     """The windows of the run, and those before whose rows its events may change: back to the first that shows an older
-    `version` of the source, of those that are published without a gap, in the pattern's present form."""
+    version of a table than `sources`, of those that are published without a gap, in the pattern's present form."""
     start = first = run.windows.start
     for segment in reversed(ledger.segments):
         if segment.first >= start:
             continue
         if segment.last < start - 1 or segment.plan_hash != run.plan.hash:
             break
-        if segment.version is None or segment.version > version:
+        if segment.sources is None or segment.sources.numbered_above(sources):
             break
         start = segment.first
-        if segment.version < version or segment.source_table is None:
+        if sources.numbered_above(segment.sources) or not segment.sources.identified:
             first = start
     return range(first, run.windows.stop)
 

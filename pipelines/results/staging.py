@@ -34,6 +34,7 @@ from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.results.reuse import hash_column, hashes, hashes_of
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.worker_errors import coded, told_by_workers
 
 Staged = tuple[int, int]
@@ -57,13 +58,13 @@ HIDDEN = "_"
 """How the name of a file begins that Spark is not to read."""
 
 
-def write_staged(run: Run, results: DataFrame, source_version: int) -> Staged:
+def write_staged(run: Run, results: DataFrame, sources: Versions) -> Staged:
     """Write the rows with their origin. Raises what a kernel raised for the user."""
     number = secrets.randbits(62)
     rows = results.withColumns(
         {
             "plan_hash": hash_column(run),
-            "source_version": sf.lit(source_version).cast("bigint"),
+            "source_version": sf.lit(sources.only.version).cast("bigint"),
             "run_id": sf.lit(run.run_id),
             "computed_at": sf.current_timestamp(),
         }
@@ -74,7 +75,7 @@ def write_staged(run: Run, results: DataFrame, source_version: int) -> Staged:
 
 
 def leave_staged(
-    runs: Mapping[int, Run], packed: DataFrame, answers: Callable[[Batches], Answers], source_version: int
+    runs: Mapping[int, Run], packed: DataFrame, answers: Callable[[Batches], Answers], sources: Versions
 ) -> dict[int, Staged | Exception] | None:
     """As `write_staged` of the rows that `answers` makes of `packed` for each of the `runs`, by their numbers, where
     the workers are processes of this machine: each writes files of its own, as columns. Spark would make rows of them,
@@ -82,7 +83,7 @@ def leave_staged(
 
     A run whose rows have an error has it in their place. Files of a worker that fails, or whose work Spark does again,
     stay hidden from readers; so do those that were written for a run that has an error."""
-    attempts = _Attempts.of(runs, source_version)
+    attempts = _Attempts.of(runs, sources)
     if attempts is None:
         return None
     with told_by_workers():
@@ -90,21 +91,21 @@ def leave_staged(
     return attempts.staged([row.asDict() for row in left])
 
 
-def stage_answers(runs: Mapping[int, Run], answers: Answers, source_version: int) -> dict[int, Staged | Exception]:
+def stage_answers(runs: Mapping[int, Run], answers: Answers, sources: Versions) -> dict[int, Staged | Exception]:
     """As `leave_staged`, of what this process computes, in a warehouse on this machine's disk."""
-    attempts = _Attempts.of(runs, source_version)
+    attempts = _Attempts.of(runs, sources)
     if attempts is None:
         raise RuntimeError("a warehouse elsewhere")
     lines = _leaver(attempts.writers, lambda _: answers)(iter(()))
     return attempts.staged([line for batch in lines for line in batch.to_pylist()])
 
 
-def stage_nothing(run: Run, source_version: int) -> Staged:
+def stage_nothing(run: Run, sources: Versions) -> Staged:
     """As `write_staged` of no rows."""
-    attempts = _Attempts.of({0: run}, source_version)
+    attempts = _Attempts.of({0: run}, sources)
     if attempts is None:
         none = run.lake.spark.createDataFrame([], from_arrow_schema(run.plan.result_schema))
-        return write_staged(run, none, source_version)
+        return write_staged(run, none, sources)
     return attempts.numbers[0], 0
 
 
@@ -117,7 +118,7 @@ class _Attempts:
     writers: Mapping[int, _Writer]
 
     @classmethod
-    def of(cls, runs: Mapping[int, Run], source_version: int) -> _Attempts | None:
+    def of(cls, runs: Mapping[int, Run], sources: Versions) -> _Attempts | None:
         """With their folders; None where the warehouse is not on this machine's disk."""
         numbers = {number: secrets.randbits(62) for number in runs}
         folders = {number: run.lake.on_disk(staged_folder(run, numbers[number])) for number, run in runs.items()}
@@ -126,7 +127,7 @@ class _Attempts:
             return None
         for folder in places.values():
             folder.mkdir(parents=True)
-        writers = {number: _Writer(str(places[number]), Origin.of(run, source_version)) for number, run in runs.items()}
+        writers = {number: _Writer(str(places[number]), Origin.of(run, sources)) for number, run in runs.items()}
         return cls(numbers, places, writers)
 
     def staged(self, left: Sequence[Mapping[str, Any]]) -> dict[int, Staged | Exception]:
@@ -203,9 +204,9 @@ def _error(row: Mapping[str, Any]) -> Exception:
     return coded(row["code"], row["message"], row["hint"])
 
 
-def with_origin(run: Run, results: pa.Table, source_version: int) -> pa.Table:
+def with_origin(run: Run, results: pa.Table, sources: Versions) -> pa.Table:
     """The rows with their origin, as `write_staged` leaves them."""
-    origin = Origin.of(run, source_version)
+    origin = Origin.of(run, sources)
     return pa.Table.from_batches([origin.beside(batch) for batch in results.to_batches()], origin.schema)
 
 
@@ -218,22 +219,22 @@ class Origin:
     schema: pa.Schema
     owner: int
     hashes: tuple[tuple[int, str], ...]
-    source_version: int
+    sources: Versions
     run_id: str
     moment: int
     by_value: Mapping[str, str] | None = None
 
     @classmethod
-    def of(cls, run: Run, source_version: int) -> Origin:
+    def of(cls, run: Run, sources: Versions) -> Origin:
         results = run.plan.result_schema
         name, by_value = run.plan.result_shape.hashed_by or (run.plan.owned(range(1))[0], None)
         schema = pa.schema([*results, *_origin_schema()])
         moment = time.time_ns() // 1000
-        return cls(schema, results.get_field_index(name), hashes(run), source_version, run.run_id, moment, by_value)
+        return cls(schema, results.get_field_index(name), hashes(run), sources, run.run_id, moment, by_value)
 
     def beside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with their origin."""
-        rest = (repeated(value, batch.num_rows) for value in (self.source_version, self.run_id, self.moment))
+        rest = (repeated(value, batch.num_rows) for value in (self.sources.only.version, self.run_id, self.moment))
         owner = batch.column(self.owner)
         known = _known(owner, self.hashes) if self.by_value is None else hashes_of(owner, self.by_value)
         values = (known, *rest)

@@ -54,21 +54,22 @@ class ChangedRows:
 
 
 def changed_rows(run: Run, task: Task, most: int) -> ChangedRows:
-    """The rows that came and went since version `task.after`. Raises NotHereError, also where more than `most`
+    """The rows that came and went since the version in `task.after`. Raises NotHereError, also where more than `most`
     rows are to be held."""
     contract, path = run.contract, run.warehouse.source(run.contract.name)
-    source = table_here(run.lake, path, task.version)
+    source = table_here(run.lake, path, task.sources.only.version)
+    after = task.after.only.version
     if contract.documents is not None:
-        source.refuse_large_feed(task.after)
+        source.refuse_large_feed(after)
     names = [item.name for item in contract.columns]
-    net = net_changes(source.feed(names, task.after, most), names).combine_chunks()
+    net = net_changes(source.feed(names, after, most), names).combine_chunks()
     rows, keyed = net.num_rows, unique_rules(contract.rules)
     alone = split_alone(net, contract)
     good = net.filter(arrow(alone.broken < 0))
     every, unique = None, True
     if keyed and not (task.unique and len(keyed) == 1 and not _meets(source, good, contract, keyed[0])):
         now, parted = all_parted(run, source, most)
-        then, parted_then = all_parted(run, table_here(run.lake, path, task.after), most)
+        then, parted_then = all_parted(run, table_here(run.lake, path, after), most)
         every, unique = now.filter(arrow(parted.broken < 0)), not parted.repeats.any()
         good = _difference(every, then.filter(arrow(parted_then.broken < 0)), names)
         bad = _difference(_bad(now, parted, contract), _bad(then, parted_then, contract), [*names, *REASONS, WHY])

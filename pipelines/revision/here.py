@@ -83,14 +83,15 @@ class RevisionHere:
         record.rows_in, record.rows_out, record.windows = changed.rows, self.rows.num_rows, self.affected.count
         record.rows_quarantined = broken.rows
         if broken.rows:
-            about = "bad", self.run.run_id, self.run.contract.fingerprint, self.task.after, self.task.version
+            about = "bad", self.run.run_id, self.run.contract.fingerprint, self.task.after, self.task.sources
             self.source_changes.once(about, self._quarantine)
         record.checks += [changes_check(self.task, changed.rows, self.affected), broken.check()]
 
     def _quarantine(self) -> None:
         run, task, path = self.run, self.task, self.run.warehouse.quarantine(self.run.contract.name)
         write = partial(q.append_quarantine, run.lake, self.changed.bad, path, key=quarantine_key(run, task))
-        with_retries(lambda: write(run_id=run.run_id, source_version=task.version), "writing the quarantine")
+        version = task.sources.only.version
+        with_retries(lambda: write(run_id=run.run_id, source_version=version), "writing the quarantine")
 
     def compute(self, record: Record) -> None:
         refuse_lost(self.run, self.changed.broken, self.changed.source_rows)
@@ -125,7 +126,7 @@ def revision_here(
         return NotHere("more than the change feed decides about the rows")
     if contract.made_id and plan.schema.event_id in plan.columns:
         return NotHere("ids that are made of keys")
-    about = contract.fingerprint, run.warehouse.source(contract.name), task.version
+    about = contract.fingerprint, run.warehouse.source(contract.name), task.sources
     since = *about, task.after, task.unique
     changed = changes.once(since, lambda: changed_rows(run, task, limits.REVISED))
     seen = matching(run, changed.good, changes, since)
@@ -173,7 +174,7 @@ def _revision(
     part: Part | RenewedRows | None = None,
 ) -> RevisionHere | NotHere:
     """Where the rows may be published."""
-    rows = with_origin(_hull(run, affected), computed, task.version)
+    rows = with_origin(_hull(run, affected), computed, task.sources)
     checks = _judged(run, rows)
     rewrite = _rewrite(published, run, rows)
     if isinstance(checks, NotHere):

@@ -86,10 +86,10 @@ def _behind(run: Run, ledger: Ledger, source: TableVersion) -> Iterator[Repair]:
     except TrendlakeError as error:
         yield Repair("source_unreadable", None, error.message, None)
         return
-    newest = f"'{run.contract.name}' is at version {task.version}"
+    newest = f"'{run.contract.name}' is at version {task.sources}"
     if task.reason is not None:
         yield Repair("behind_source", None, task.reason, f"revise {run.typed}")
-    elif task.published and task.after != task.version:
+    elif task.published and task.after != task.sources:
         yield Repair("behind_source", None, f"{newest}, results show version {task.after}", f"revise {run.typed}")
     elif task.due:
         count = sum(last - first + 1 for first, last in task.due)

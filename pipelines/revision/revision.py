@@ -49,7 +49,7 @@ class Revision(Protocol):
 
 def quarantine_key(run: Run, task: Task) -> str:
     """The facts, in addition to the run and its version, that decide which rows a revision quarantines."""
-    return f"revise {task.after} {run.contract.fingerprint} {task.source_table}"
+    return f"revise {task.after} {run.contract.fingerprint} {task.sources.table_id}"
 
 
 def refuse_lost(run: Run, broken: Broken, rows: int) -> None:
@@ -65,6 +65,7 @@ def refuse_lost(run: Run, broken: Broken, rows: int) -> None:
 def changes_check(task: Task, rows: int, affected: Affected) -> Check:
     """The check of a revision that follows the change feed. `rows`: of the source that came or went."""
     touched = f"{plural(affected.count, 'window')} touched"
-    observed = f"{plural(rows, 'row')} changed from version {task.after} to {task.version}: {touched}"
-    data = {"rows": rows, "windows": affected.count, "from_version": task.after, "to_version": task.version}
+    observed = f"{plural(rows, 'row')} changed from version {task.after} to {task.sources}: {touched}"
+    upto = {"from_version": task.after.version, "to_version": task.sources.version}
+    data = {"rows": rows, "windows": affected.count, **upto}
     return Check("revision", True, observed, "change feed", data=data)

@@ -19,6 +19,7 @@ from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.consistency import last_ready, ready
 from trendlake.pipelines.runs.intervals import LocalTimes, options_of
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions, oldest
 
 BACKFILLS = 3
 """Stretches of windows for which a command each is printed."""
@@ -26,14 +27,13 @@ BACKFILLS = 3
 
 @dataclass(frozen=True)
 class Task:
-    """The work of a revision: `published` windows, stretches, that show versions from `after` on, all that one where it
-    is `settled`; those `due`, which were held back and may be published now. `version`: the newest of the source,
-    of the table `source_table`. `unique`: none of the rows in the published windows repeats a key. `reason` says why
-    the feed cannot show the change, where it cannot."""
+    """The work of a revision: `published` windows, stretches, that show versions from `after` on (of each
+    table its oldest), all of them `after` where it is `settled`; those `due`, which were held back and may be published
+    now. `sources`: the newest versions of the tables. `unique`: none of the rows in the published windows repeats a
+    key. `reason` says why the feed cannot show the change, where it cannot."""
 
-    version: int
-    source_table: str | None
-    after: int
+    sources: Versions
+    after: Versions
     settled: bool
     unique: bool
     published: tuple[Stretch, ...]
@@ -42,14 +42,14 @@ class Task:
 
     @property
     def windows(self) -> tuple[Stretch, ...]:
-        """Those that show `version` in the end."""
+        """Those that show `sources` in the end."""
         return tuple(united([(first, last + 1) for first, last in (*self.published, *self.due)], last=True))
 
     def basis(self, run: Run, computed: range | None = None) -> Basis:
         """The basis of the revision; `computed`: from the first to the last of the windows that it computes."""
         stretches = self.windows
         return replace(
-            run.basis(self.version, self.source_table),
+            run.basis(self.sources),
             windows=(stretches[0][0], stretches[-1][1] + 1) if stretches else None,
             computed=None if computed is None else (computed.start, computed.stop),
         )
@@ -66,27 +66,27 @@ def task_of(run: Run, ledger: Ledger, source: TableVersion | None) -> Task:
         raise StepOrderError(
             f"{run.name} has published nothing {form}that could be revised", hint=to_publish(run, ledger)
         )
-    version = source.version
+    sources = Versions.one(source.version, source.table_id)
     q.check_columns(source.schema, run.contract)
-    published = [segment for segment in mine if segment.version is not None]
-    shown = {segment.version for segment in published if segment.version is not None}
-    after = min(shown, default=version)
+    published = [segment for segment in mine if segment.sources is not None]
+    shown = {segment.sources for segment in published if segment.sources is not None}
+    after = oldest([*shown]) if shown else sources
     reason = None
     if any(segment.contract != run.contract.fingerprint for segment in published):
         reason = f"the contract of '{run.contract.name}' has changed"
     else:
         reason = _incomparable(run, published, source)
-    last = last_ready(run, version) if len(published) < len(mine) else None
-    held = [ready(range(item.first, item.last + 1), last) for item in mine if item.version is None]
+    last = last_ready(run, source.version) if len(published) < len(mine) else None
+    held = [ready(range(item.first, item.last + 1), last) for item in mine if item.sources is None]
     due = tuple((windows[0], windows[-1]) for windows in held if windows)
     unique = all(segment.unique for segment in published)
-    return Task(version, source.table_id, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
+    return Task(sources, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
 
 
 def older_versions(run: Run, ledger: Ledger) -> StaleRows | None:
     """The published windows in the pattern's present form whose rows older versions of the code made, and got wrong or
     may have; None where there are none."""
-    mine = [item for item in ledger.segments if item.plan_hash == run.plan.hash and item.version is not None]
+    mine = [item for item in ledger.segments if item.plan_hash == run.plan.hash and item.sources is not None]
     return stale_rows(run.plan, spans(mine), ledger.row_versions)
 
 
@@ -94,7 +94,8 @@ def _incomparable(run: Run, published: Sequence[Segment], source: TableVersion) 
     """Why the versions of the source that published windows show cannot be compared with its newest; None where they
     can be."""
     name = run.contract.name
-    tables = {segment.source_table for segment in published}
+    shown = [segment.sources for segment in published if segment.sources is not None]
+    tables = {one.table_id for one in shown}
     if None in tables:
         return (
             f"it is not known which version of '{name}' the results show: other programs have changed the results, "
@@ -102,7 +103,7 @@ def _incomparable(run: Run, published: Sequence[Segment], source: TableVersion) 
         )
     if tables - {source.table_id}:
         return f"the table of '{name}' was made anew since the results were computed"
-    if any(segment.version > source.version for segment in published if segment.version is not None):
+    if any(one.only.version > source.version for one in shown):
         return (
             f"'{name}' is at version {source.version}, the results show a later one: an older copy was put in its place"
         )

@@ -60,7 +60,7 @@ class SparkRevision:
 
     def find_affected(self, record: Record) -> None:
         task, reason = self.task, self.task.reason
-        if reason is None and task.after == task.version:
+        if reason is None and task.after == task.sources:
             self.affected, self.unique = Affected(self.run.plan, task.due), task.unique
             count = self.affected.count
             observed = f"published now, held back before: {plural(count, 'window')}"
@@ -74,19 +74,18 @@ class SparkRevision:
         self.affected, self.unique = Affected(self.run.plan, task.windows), False
         record.windows = self.affected.count
         observed = f"all computed anew, {plural(record.windows, 'window')}: {reason}"
-        data = {"windows": record.windows, "to_version": task.version, "reason": reason}
+        data = {"windows": record.windows, "to_version": task.sources.version, "reason": reason}
         record.checks.append(Check("revision", True, observed, "change feed", data=data))
 
     def _follow_changes(self, record: Record) -> NoFeed | None:
         """Finds the units and windows that changed events affect; the reason if the change feed cannot say."""
         run, task = self.run, self.task
         contract, path = run.contract, run.warehouse.source(run.contract.name)
-        key = path, contract.fingerprint, task.after, task.version, task.settled, task.unique
+        after, upto = task.after.only.version, task.sources.only.version
+        key = path, contract.fingerprint, task.after, task.sources, task.settled, task.unique
 
         def read() -> Changes | NoFeed:
-            answer = changes(
-                run.lake, path, contract, task.after, task.version, settled=task.settled, unique=task.unique
-            )
+            answer = changes(run.lake, path, contract, after, upto, settled=task.settled, unique=task.unique)
             if isinstance(answer, Changes):
                 self.changes.hold(answer.persisted)
             return answer
@@ -125,7 +124,9 @@ class SparkRevision:
         windows, affected = self.run.plan.windows, self.affected.windows
         hull = replace(self.run, start_us=windows.end(affected[0]) - 1, end_us=windows.end(affected[-1]))
         record.interval_from, record.interval_to = self.affected.interval
-        source = read_at(self.run.lake, self.run.warehouse.source(self.run.contract.name), self.task.version)
+        source = read_at(
+            self.run.lake, self.run.warehouse.source(self.run.contract.name), self.task.sources.only.version
+        )
         if self.unique and not self.task.due:
             self._stage_unique(hull, source, record)
         else:
@@ -170,9 +171,9 @@ class SparkRevision:
     def _stage(self, hull: Run, events: DataFrame, rows: int) -> tuple[int, int]:
         """As `write_staged`, of the affected windows' events, `rows` at most."""
         if not rows:
-            return stage_nothing(hull, self.task.version)
-        time = min(hull.end_us, watermark_of(self.run, self.task.version)) if self.run.plan.waits else None
-        return cut_and_stage(hull, events, rows, self.task.version, time, self.affected.rows)
+            return stage_nothing(hull, self.task.sources)
+        time = min(hull.end_us, watermark_of(self.run, self.task.sources.only.version)) if self.run.plan.waits else None
+        return cut_and_stage(hull, events, rows, self.task.sources, time, self.affected.rows)
 
     def _check_staged(self, record: Record) -> None:
         run, number = self.run, int(record.staged_version or 0)
@@ -209,7 +210,7 @@ def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
     if not run.plan.waits:
         return ()
     try:
-        reached = min(watermark_of(run, task.after), watermark_of(run, task.version))
+        reached = min(watermark_of(run, some.only.version) for some in (task.after, task.sources))
     except StepOrderError:  # the older one's log entry is gone
         return task.published
     except (PySparkException, Py4JJavaError) as error:
@@ -229,10 +230,10 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
             with_retries(
                 lambda: q.write_quarantine(
                     run.lake,
-                    q.bad_rows(bad, run.run_id, task.version),
+                    q.bad_rows(bad, run.run_id, task.sources.only.version),
                     run.warehouse.quarantine(run.contract.name),
                     run_id=run.run_id,
-                    source_version=task.version,
+                    source_version=task.sources.only.version,
                     key=quarantine_key(run, task),
                     rows=broken.rows,
                 ),

@@ -6,33 +6,45 @@ that were computed or judged on another basis are not published under this one's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from trendlake.pipelines.runs.source_versions import SOURCE, Versions
 
 Windows = tuple[int, int]
 """The first window, and the one after the last."""
+WINDOWS = ("windows", "computed")
 
 
 @dataclass(frozen=True)
 class Basis:
     """`contract`: fingerprint of the source's contract; `lateness`: allowed lateness, microseconds; `consistency`: of
     the pattern; `windows`: those asked for; `computed`: those of them that are computed, where the others are right
-    already; `source_version`, `source_table`: the version read, and the id (`metadata.id`) of the Delta table that
-    it is a version of; `versions`: of the code that computes and judges (`pipelines.runs.code_versions`). None where a
-    stage has no such thing, or could not learn it before it failed."""
+    already; `sources`: the versions read; `versions`: of the code that computes and judges
+    (`pipelines.runs.code_versions`). None where a stage has no such thing, or could not learn it before it failed."""
 
     contract: str
     lateness: int
     consistency: str | None = None
     windows: Windows | None = None
     computed: Windows | None = None
-    source_version: int | None = None
-    source_table: str | None = None
+    sources: Versions | None = None
     versions: Mapping[str, int] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """The keys in the order in which they have always been written."""
+        sources = self.sources
+        return {
+            "contract": self.contract,
+            "lateness": self.lateness,
+            "consistency": self.consistency,
+            "windows": self.windows,
+            "computed": self.computed,
+            "source_version": None if sources is None else sources.version,
+            "source_table": None if sources is None else sources.table_id,
+            "versions": self.versions,
+        } | ({"sources": sources.as_json()} if sources is not None and sources.named else {})
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Basis:
@@ -40,10 +52,9 @@ class Basis:
         those are missing that every version writes."""
         if not isinstance(stored.get("contract"), str) or not isinstance(stored.get("lateness"), int):
             raise ValueError("the contract's fingerprint and the allowed lateness were expected")
-        values: dict[str, Any] = {item.name: stored.get(item.name) for item in fields(cls)}
-        for name in ("windows", "computed"):
-            values[name] = None if values[name] is None else tuple(values[name])
-        return cls(**values)
+        windows, computed = (None if (pair := stored.get(name)) is None else tuple(pair) for name in WINDOWS)
+        about = stored["contract"], stored["lateness"], stored.get("consistency")
+        return cls(*about, windows, computed, Versions.stored(stored), stored.get("versions"))
 
 
 def differences(recorded: Basis, present: Basis) -> list[str]:
@@ -53,11 +64,22 @@ def differences(recorded: Basis, present: Basis) -> list[str]:
         ("allowed lateness", _duration(recorded.lateness), _duration(present.lateness)),
         ("consistency", recorded.consistency, present.consistency),
         ("range of windows", _range(recorded.windows), _range(present.windows)),
-        ("source's version", recorded.source_version, present.source_version),
-        ("source's table id", recorded.source_table, present.source_table),
+        *_of_tables(recorded.sources, present.sources),
         ("version of Trendlake's code", _versions(recorded.versions), _versions(present.versions)),
     )
     return [f"the {name} was {then} and is {now}" for name, then, now in facts if then != now]
+
+
+def _of_tables(recorded: Versions | None, present: Versions | None) -> Iterator[tuple[str, Any, Any]]:
+    """The facts about each table of either."""
+    then, now = ({} if some is None else {table.name: table for table in some.tables} for some in (recorded, present))
+    for name in sorted({*then, *now}):
+        old, new = then.get(name), now.get(name)
+        version, table_id = "source's version", "source's table id"
+        if name != SOURCE:
+            version, table_id = f"version of '{name}'", f"table id of '{name}'"
+        yield version, old and old.version, new and new.version
+        yield table_id, old and old.table_id, new and new.table_id
 
 
 def _versions(versions: Mapping[str, int] | None) -> str:

@@ -44,4 +44,4 @@ def _is_of(row: Mapping[str, Any], table: str | None) -> bool:
         basis = basis_in(row)
     except RecordDamagedError:
         return False
-    return basis is None or basis.source_table in (None, table)
+    return basis is None or basis.sources is None or basis.sources.table_id in (None, table)

@@ -22,6 +22,7 @@ from trendlake.pipelines.runs.basis import Basis, differences
 from trendlake.pipelines.runs.code_versions import versions_of
 from trendlake.pipelines.runs.intervals import LocalTimes, refuse_empty
 from trendlake.pipelines.runs.record import find
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record, Stage
 
 
@@ -138,8 +139,8 @@ class Run:
         run.records.update(self.records)
         return run
 
-    def basis(self, source_version: int | None = None, source_table: str | None = None) -> Basis:
-        """The basis of the work of a step of this run that reads this version of this source table."""
+    def basis(self, sources: Versions | None = None) -> Basis:
+        """The basis of the work of a step of this run that reads these versions."""
         asked, windows = self.asked, self.windows
         return Basis(
             self.contract.fingerprint,
@@ -147,8 +148,7 @@ class Run:
             self.pattern.consistency,
             (asked.start, asked.stop),
             (windows.start, windows.stop),
-            source_version,
-            source_table,
+            sources,
             versions_of(self.plan),
         )
 
@@ -180,18 +180,20 @@ class Run:
         stored = self._last(stage)
         pinned = stored if stage == "check_source" else self._last("check_source")
         recorded, pin = stored.basis, pinned.basis
-        if recorded is None or pin is None:
+        if recorded is None or pin is None or pin.sources is None:
             raise self._refused(stage, "its record was written by an earlier version of Trendlake")
         if (stored.interval_from, stored.interval_to) != (self.start_us, self.end_us):
             raise self._refused(stage, "it was for another interval")
         if stored.plan_hash != self.plan.hash:
             raise self._refused(stage, "the pattern has changed since")
-        table = table_id(self.lake, self.warehouse.source(self.contract.name), pin.source_version)
-        if table != pin.source_table:
-            now = "gone" if table is None else f"of table {table}"
-            was = f"version {pin.source_version} of the source was of table {pin.source_table}"
-            raise self._refused(stage, f"{was}, and is {now}")
-        different = differences(recorded, self.basis(pin.source_version, pin.source_table))
+        for read in pin.sources.tables:
+            table = table_id(self.lake, self.warehouse.source(read.name or self.contract.name), read.version)
+            if table != read.table_id:
+                now = "gone" if table is None else f"of table {table}"
+                source = f"'{read.name}'" if read.name else "the source"
+                was = f"version {read.version} of {source} was of table {read.table_id}"
+                raise self._refused(stage, f"{was}, and is {now}")
+        different = differences(recorded, self.basis(pin.sources))
         if different:
             raise self._refused(stage, "; ".join(different))
         return stored

@@ -68,8 +68,8 @@ def read_freshness(
     if plan is None:
         return FreshFacts(source, typed=typed)
     segments = read_ledger(lake, name, plan, source.name, publications).segments
-    shown = [(segment, segment.version) for segment in segments if segment.version is not None]
-    versions = [version for _, version in shown]
+    shown = [(segment, segment.sources.only) for segment in segments if segment.sources is not None]
+    versions = [table.version for _, table in shown]
     last = max((segment.last for segment, _ in shown), default=None)
     return FreshFacts(
         source,
@@ -78,7 +78,7 @@ def read_freshness(
         until=None if last is None else moment(_end(plan, last)),
         due=None if last is None else moment(_end(plan, last + 1)),
         held_back=len(shown) < len(segments),
-        source_tables=tuple(dict.fromkeys(segment.source_table for segment, _ in shown)),
+        source_tables=tuple(dict.fromkeys(table.table_id for _, table in shown)),
         other_form=bool(other_forms(plan, segments)),
         typed=typed,
         backfills=tuple(command for _, command in backfills(plan.windows, typed, other_forms(plan, segments), times)),

@@ -23,6 +23,7 @@ from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.row_versions import StaleRows
 from trendlake.pipelines.results.windows import united
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.jvm import java_class
 from trendlake.pipelines.steps.sequence import STEPS
@@ -160,12 +161,13 @@ def _done(lake: Lake, run: Run) -> bool:
     """Whether all windows of the run show the version that is the newest now, in the pattern's and its contract's
     present form: whoever has published them, and whatever was published in between."""
     source, wanted = _newest(lake, run), run.windows
-    present = (run.plan.hash, run.contract.fingerprint, source.table_id, source.version)
+    present = (run.plan.hash, run.contract.fingerprint, Versions.one(source.version, source.table_id))
     shown = [
         (segment.first, segment.last)
         for segment in read_ledger(run.lake, run.name, run.plan, run.contract.name).segments
-        if segment.source_table is not None
-        and (segment.plan_hash, segment.contract, segment.source_table, segment.version) == present
+        if segment.sources is not None
+        and segment.sources.identified
+        and (segment.plan_hash, segment.contract, segment.sources) == present
     ]
     stretches = united([(first, last + 1) for first, last in shown])
     return bool(wanted) and any(first <= wanted[0] and wanted[-1] < end for first, end in stretches)

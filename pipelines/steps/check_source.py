@@ -15,6 +15,7 @@ from trendlake.pipelines.results.types import refuse_other_types
 from trendlake.pipelines.runs.consistency import future_events
 from trendlake.pipelines.runs.record import Attempt, recorded_together
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.judge_source import Judgement, judge_source
 
@@ -24,17 +25,17 @@ class SharedSource:
     """The facts about one source that the runs of a batch share: the version that the first of them has pinned, and one
     judgement for each time range that they need. Each run's record is the one that it would have alone."""
 
-    pinned: tuple[int, str | None] | None = None
+    pinned: Versions | None = None
     judgements: dict[tuple[str, tuple[int, int]], Judgement] = field(default_factory=dict)
 
-    def pin(self, run: Run) -> tuple[int, str | None]:
-        """The version and the id of the source's table. Raises SourceMissingError."""
+    def pin(self, run: Run) -> Versions:
+        """The version of the source's table. Raises SourceMissingError."""
         if self.pinned is None:
             path = run.warehouse.source(run.contract.name)
             if not exists(run.lake, path):
                 raise run.warehouse.missing(run.contract.name)
             version = latest_version(run.lake, path)
-            self.pinned = version, table_id(run.lake, path, version)
+            self.pinned = Versions.one(version, table_id(run.lake, path, version))
         return self.pinned
 
     def judge(self, run: Run, others: Sequence[Run]) -> Judgement:
@@ -47,7 +48,7 @@ class SharedSource:
                 if other.contract.fingerprint == fingerprint and (fingerprint, other.span) not in self.judgements:
                     waiting.setdefault(other.span, other)
             try:
-                for judged, judgement in judge_source(list(waiting.values()), *self.pin(run)):
+                for judged, judgement in judge_source(list(waiting.values()), self.pin(run).only):
                     self.judgements[fingerprint, judged.span] = judgement
             except Exception:
                 if (fingerprint, run.span) not in self.judgements:
@@ -87,8 +88,8 @@ def check_source_together(runs: Sequence[Run]) -> list[Attempt]:
 
 
 def _pin(run: Run, record: Record, source: SharedSource) -> None:
-    record.source_version, table = source.pin(run)
-    record.basis = run.basis(record.source_version, table)
+    pinned = source.pin(run)
+    record.source_version, record.basis = pinned.version, run.basis(pinned)
     refuse_other_owner(run.lake, run.name)
     refuse_other_types(run)
 
@@ -100,7 +101,7 @@ def _check(run: Run, record: Record, source: SharedSource, ready: Sequence[Run])
     record.rows_out = judgement.rows - judgement.quarantined
     record.checks = list(judgement.checks)
     if run.needs_watermark:
-        record.checks.append(future_events(run, source.pin(run)[0], judgement.times))
+        record.checks.append(future_events(run, source.pin(run).only.version, judgement.times))
     _within_tolerance(run, record, judgement.broken)
 
 

@@ -23,6 +23,7 @@ from trendlake.pipelines.results.staging import stage_answers, stage_nothing
 from trendlake.pipelines.runs.consistency import watermark_of
 from trendlake.pipelines.runs.record import Attempt, recorded_together
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.order import id_order
 
@@ -38,8 +39,15 @@ class _Task:
     settled: Settled = NONE
 
     @property
+    def sources(self) -> Versions:
+        basis = self.checked.basis
+        assert basis is not None  # `need` has seen it
+        assert basis.sources is not None
+        return basis.sources
+
+    @property
     def version(self) -> int:
-        return int(self.checked.source_version or 0)
+        return self.sources.only.version
 
     @property
     def rows(self) -> int:
@@ -48,7 +56,7 @@ class _Task:
     @property
     def source(self) -> tuple[object, ...]:
         """Runs that differ in it do not read the same events."""
-        return self.run.contract.fingerprint, self.version, self.run.profile.limits.shard_rows
+        return self.run.contract.fingerprint, self.sources, self.run.profile.limits.shard_rows
 
 
 def compute(run: Run) -> Record:
@@ -83,13 +91,12 @@ def _task(run: Run, attempt: Attempt) -> _Task | None:
         checked = run.need("check_source")
         record.source_version = checked.source_version
         task = _Task(run, checked, attempt)
-        table = None if checked.basis is None else checked.basis.source_table
-        run, settled = _changed(run, task.version, table, record)
-        record.basis = run.basis(task.version, table)
+        run, settled = _changed(run, task.sources, record)
+        record.basis = run.basis(task.sources)
         record.rows_in = task.rows
         if run.windows and task.rows and not settled.all_of(run):
             return _Task(settled.others(run), checked, attempt, settled)
-        staged = stage_nothing(run, task.version)
+        staged = stage_nothing(run, task.sources)
         record.staged_version, record.rows_out = settled.beside(run, staged)
     return None
 
@@ -127,10 +134,10 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
         files = events.files()
         if files is not None:
             try:
-                return stage_together(runs, files, rows, first.version, time)
+                return stage_together(runs, files, rows, first.sources, time)
             except OtherwiseWrittenError:
                 pass
-        return stage_together(runs, events.frame(), rows, first.version, time)
+        return stage_together(runs, events.frame(), rows, first.sources, time)
 
     table, road = first.run.roads.take("compute", lambda: _events_here(events, rows), lambda: None)
     if table is None:
@@ -138,7 +145,7 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
     for task in tasks.values():
         if (check := id_order(task.run.plan, table, task.run.windows)) is not None:
             task.attempt.record.checks = [*task.attempt.record.checks, check]
-    return stage_answers(runs, answers_here(runs, table, time), events.version), road
+    return stage_answers(runs, answers_here(runs, table, time), first.sources), road
 
 
 def _events_here(events: SourceEvents, rows: int) -> pa.Table | NotHere | None:
@@ -158,14 +165,14 @@ def _rows(tasks: Iterable[_Task], span: tuple[int, int]) -> int:
     return by_span.get(span, sum(by_span.values()))
 
 
-def _changed(run: Run, version: int, table: str | None, record: Record) -> tuple[Run, Settled]:
+def _changed(run: Run, sources: Versions, record: Record) -> tuple[Run, Settled]:
     """The run of those windows that the published results do not hold already, by another form of the pattern, or with
     those before that its events may change; and the members of a family that they hold already in these windows."""
     path = run.warehouse.results(run.name)
     if not exists(run.lake, path):
         return run, NONE
     if run.reopens and run.windows:
-        windows = reopened(run, read_ledger(run.lake, run.name, run.plan, run.contract.name), version)
+        windows = reopened(run, read_ledger(run.lake, run.name, run.plan, run.contract.name), sources)
         record.windows = len(windows)
         return run.narrowed(windows), NONE
     commits = recent_commits(run.lake, path)
@@ -174,12 +181,12 @@ def _changed(run: Run, version: int, table: str | None, record: Record) -> tuple
         return run, NONE  # there was no other form
     ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
     stored_notes = notes(run.lake, run.name, commits)
-    windows = changed(run, ledger, stored_notes, version, table)
+    windows = changed(run, ledger, stored_notes, sources)
     check = reuse_check(run, windows)
     if check is not None:
         record.checks, record.windows = [check], len(windows)
         run = run.narrowed(windows)
-    settled = settled_members(run, ledger, stored_notes, version, table, commits[0].version)
+    settled = settled_members(run, ledger, stored_notes, sources, commits[0].version)
     if (members := settled.check(run)) is not None:
         record.checks = [*record.checks, members]
     return run, settled

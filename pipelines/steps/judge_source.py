@@ -29,6 +29,7 @@ from trendlake.pipelines.results.source_events import REPEATED
 from trendlake.pipelines.results.windows import united
 from trendlake.pipelines.runs.code_versions import CONTRACT_VERSION
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import TableAt
 from trendlake.pipelines.spark.columns import column
 
 
@@ -46,11 +47,11 @@ class Judgement:
     road: Road = HERE
 
 
-def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterator[tuple[Run, Judgement]]:
-    """A judgement of the span of each of `runs`, in any order. They are of one source and contract, and no two spans
-    are the same. The rows that break the contract go to the quarantine, each span's in the name of its run.
-    Raises SourceSchemaError, ContractRuleError."""
-    lake, contract = runs[0].lake, runs[0].contract
+def judge_source(runs: Sequence[Run], pinned: TableAt) -> Iterator[tuple[Run, Judgement]]:
+    """A judgement of the span of each of `runs`, in any order, at the version `pinned`. They are of one source and
+    contract, and no two spans are the same. The rows that break the contract go to the quarantine, each span's in the
+    name of its run. Raises SourceSchemaError, ContractRuleError."""
+    lake, contract, version, table = runs[0].lake, runs[0].contract, pinned.version, pinned.table_id
     path = runs[0].warehouse.source(contract.name)
     q.check_columns(schema_of(lake, path, version), contract)
     sparks: list[Run] = []

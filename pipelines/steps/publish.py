@@ -110,7 +110,7 @@ def _commit(run: Run, asked: Run, basis: Basis, publications: Publications, reco
     owned, held_back = ((slice_of(run.plan, some[0], some[-1]),) if some else () for some in (shown, withheld))
     note = replace(
         noted(run, basis, [windows], ledger.table_id, work_of_run(run.plan, windows, partly=partly)),
-        source_version=record.source_version,
+        sources=basis.sources,
         owned=owned,
         withheld=held_back,
         unique=_unique(run, record),
@@ -175,19 +175,19 @@ def _unique(run: Run, record: Record) -> bool:
 
 
 def _refuse_stale(run: Run, ledger: Ledger, basis: Basis) -> None:
-    """Results of a newer source version are not replaced by older ones of the same pattern and contract. Results of
-    another table are: of the one that was dropped, as the run has looked at the present one."""
-    version = int(basis.source_version or 0)
+    """Results of a newer version of a table are not replaced by older ones of the same pattern and contract. Results
+    of another table are: of the one that was dropped, as the run has looked at the present one."""
     for segment in ledger.segments if run.windows else ():
         if (segment.plan_hash, segment.contract) != (run.plan.hash, run.contract.fingerprint):
             continue
-        if segment.source_table is None or segment.source_table != basis.source_table:
+        if segment.sources is None or basis.sources is None:
             continue
-        newer = segment.version is not None and segment.version > version
+        newer = segment.sources.newer(basis.sources)
         if newer and segment.first <= run.windows[-1] and segment.last >= run.windows[0]:
+            shown, read = newer[0]
             raise StaleRunError(
-                f"windows of this run have been published from version {segment.version} of '{run.contract.name}'; "
-                f"this run read version {version}",
+                f"windows of this run have been published from version {shown.version} of "
+                f"'{shown.name or run.contract.name}'; this run read version {read.version}",
                 hint=f"run `trendlake run {run.typed} {run.options}` again: it reads the newest version. If an older "
                 f"copy of the source's table was put in its place, run `trendlake revise {run.typed}`",
             )
@@ -199,7 +199,8 @@ def _refuse_changed(run: Run, asked: Run, ledger: Ledger, basis: Basis) -> None:
         return
     commits = recent_commits(run.lake, run.warehouse.results(run.name))
     stored_notes = notes(run.lake, run.name, commits)
-    to_compute = changed(asked, ledger, stored_notes, int(basis.source_version or 0), basis.source_table)
+    assert basis.sources is not None  # `need` has seen it
+    to_compute = changed(asked, ledger, stored_notes, basis.sources)
     if to_compute and (to_compute.start < run.windows.start or to_compute.stop > run.windows.stop or not run.windows):
         raise StepOrderError(
             f"results of {run.name} that this run left alone have changed since they were looked at",

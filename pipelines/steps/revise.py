@@ -63,7 +63,7 @@ class Shared:
     def source(self, run: Run, ledger: Ledger) -> TableVersion | None:
         """The newest version, or a newer one, where others have published from that in the meantime."""
         source = self._newest()
-        shown = [segment.version for segment in ledger.segments if segment.version is not None]
+        shown = [segment.sources.only.version for segment in ledger.segments if segment.sources is not None]
         if source is not None and max(shown, default=0) > source.version:
             return newest(run.lake, run.warehouse.source(run.contract.name))
         return source
@@ -117,16 +117,18 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
     refuse_other_types(run)
     record.checks += _stale_checks(run, ledger)
     record.rows_inserted = record.rows_updated = record.rows_deleted = record.rows_quarantined = 0
-    record.source_version, record.results_version = task.version, ledger.version
+    record.source_version, record.results_version = task.sources.version, ledger.version
     if run.pattern.consistency == "weak":
         record.checks.append(Check("revision", True, "nothing: a weak pattern corrects nothing", "change feed"))
         return True
-    if task.reason is None and task.after == task.version and not task.due:
-        observed = f"nothing new since version {task.version}"
-        record.checks.append(Check("revision", True, observed, "change feed", data={"to_version": task.version}))
+    if task.reason is None and task.after == task.sources and not task.due:
+        observed = f"nothing new since version {task.sources}"
+        record.checks.append(
+            Check("revision", True, observed, "change feed", data={"to_version": task.sources.version})
+        )
         return True
     if run.needs_watermark:
-        record.checks.append(future_events(run, task.version))
+        record.checks.append(future_events(run, task.sources.only.version))
     from trendlake.pipelines.revision.here import revision_here  # with the kernels: mostly nothing is to be done
     from trendlake.pipelines.revision.spark import SparkRevision
 
@@ -210,13 +212,13 @@ def _in(ledger: Ledger, task: Task) -> list[Segment]:
 
 
 def _claims(run: Run, ledger: Ledger, task: Task, revision: Revision) -> Note:
-    """All published windows show the task's version now, those that were not touched too; the affected ones are
+    """All published windows show the task's versions now, those that were not touched too; the affected ones are
     computed by the present versions of the code."""
     shown = [range(first, last + 1) for first, last in task.windows]
     work = work_of_revision(run.plan, revision.affected, local=revision.local)
     owned = tuple(slice_of(run.plan, *stretch) for stretch in task.windows)
     note = noted(run, task.basis(run), shown, ledger.table_id, work)
-    return replace(note, source_version=task.version, owned=owned, unique=revision.unique)
+    return replace(note, sources=task.sources, owned=owned, unique=revision.unique)
 
 
 def _unchanged(ledger: Ledger, record: Record, claims: Note) -> bool:

@@ -186,7 +186,8 @@ class Warehouse:
             if "has published nothing" not in str(error):
                 raise
             return
-        shown = {item.version for item in self._ledger(run).segments if item.plan_hash == run.plan.hash}
+        mine = [item.sources for item in self._ledger(run).segments if item.plan_hash == run.plan.hash]
+        shown = {None if sources is None else sources.version for sources in mine}
         assert shown <= {self.lake.version(), None}
 
     def _heal(self, run: Run, number: int, road: str) -> None:
@@ -215,8 +216,8 @@ class Warehouse:
         if not rows:
             return
         segments = self._ledger(run).segments
-        mine = [item for item in segments if item.plan_hash == plan.hash and item.version is not None]
-        others = [item for item in segments if item.plan_hash != plan.hash or item.version is None]
+        mine = [item for item in segments if item.plan_hash == plan.hash and item.sources is not None]
+        others = [item for item in segments if item.plan_hash != plan.hash or item.sources is None]
 
         def within(items: Sequence[Any], windows: range) -> bool:
             return any(item.first <= window <= item.last for item in items for window in windows)
@@ -231,7 +232,7 @@ class Warehouse:
             assert not within(mine, windows) or form == "this", f"a row of another form in published windows: {row}"
             assert within(others, windows), f"a row of {form} form in windows that nobody names: {row}"
         expected = [
-            row for item in mine for row in recomputed(run, int(item.version or 0), range(item.first, item.last + 1))
+            row for item in mine for row in recomputed(run, item.sources.only.version, range(item.first, item.last + 1))
         ]
         names = plan.result_schema.names
         there = in_order([{name: row.get(name) for name in names} for row in published], run)

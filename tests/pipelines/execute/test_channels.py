@@ -31,6 +31,7 @@ from trendlake.pipelines.results.computation import Outcomes, stage_together
 from trendlake.pipelines.results.source_events import needed
 from trendlake.pipelines.results.staging import staged_here
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.frames import frame_of
 
 BATCHES = int(os.environ.get("TRENDLAKE_BATCHES") or share(12))
@@ -139,7 +140,7 @@ def staged(runs: dict[int, Run], batch: Batch) -> Outcomes:
     for group in together([Member(number, run.plan, run.windows) for number, run in runs.items()]):
         mine = {one.number: runs[one.number] for one in group}
         events = needed(run.contract, joint(channels_of(group)), table)
-        outcomes |= stage_together(mine, events, batch.table.num_rows, 0, batch.watermark)
+        outcomes |= stage_together(mine, events, batch.table.num_rows, Versions.one(0), batch.watermark)
     return outcomes
 
 

@@ -15,6 +15,7 @@ from trendlake.cep_core.events.windows import Windows
 from trendlake.pipelines.results.coverage import Claim, claim_of, claimed_windows, covered, grid_of, spans, windows_of
 from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.owned_rows import INTERVALS, OwnedRows
+from trendlake.pipelines.runs.source_versions import Versions
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
@@ -54,7 +55,7 @@ def published(plan: AnyPlan, start: int, end: int) -> tuple[Claim, range]:
     """What a run of the windows that end in (start, end] claims, and those windows."""
     windows = plan.windows.ending_in(start, end)
     _, low, high = plan.owned(windows)
-    claim = claim_of(Note(plan.hash, 1, ((low, high),), grid=grid_of(plan)), 2)
+    claim = claim_of(Note(plan.hash, Versions.one(1), ((low, high),), grid=grid_of(plan)), 2)
     assert claim is not None
     return claim, windows
 

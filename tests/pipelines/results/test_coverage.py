@@ -13,6 +13,7 @@ from tests.random.profile import CI
 from trendlake.cep_core import AnyPlan, EventSchema, compile_query
 from trendlake.pipelines.results.coverage import Alteration, Claim, covered, slice_of, spans, windows_of
 from trendlake.pipelines.results.windows import fewer, united
+from trendlake.pipelines.runs.source_versions import TableAt, Versions
 
 SCHEMA = EventSchema(
     columns={"event_id": "string", "event_time": "timestamp", "event_type": "string", "place": "string"},
@@ -49,15 +50,24 @@ def windows() -> st.SearchStrategy[tuple[int, int]]:
     return st.tuples(st.integers(-20, 20), st.integers(0, 12)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
+IDS = st.sampled_from(["t", "t", "u", None])
+
+
+def vectors() -> st.SearchStrategy[Versions]:
+    """Of two tables."""
+    pairs = st.tuples(st.integers(0, 5), IDS, st.integers(0, 5), IDS)
+    return pairs.map(lambda four: Versions.of([TableAt("o", *four[:2]), TableAt("p", *four[2:])]))
+
+
 @st.composite
 def claims(draw: st.DrawFn) -> Claim:
-    """Any claim, of two forms of the pattern."""
+    """Any claim, of two forms of the pattern: one reads one table, the other two."""
     one = plan("sliding")
     owned = tuple(slice_of(one, *pair) for pair in draw(st.lists(windows(), min_size=1, max_size=2)))
     withheld = tuple(slice_of(one, *pair) for pair in draw(st.lists(windows(), max_size=1)))
-    version, table = draw(st.integers(0, 8)), draw(st.sampled_from(["t", "t", "u", None]))
-    quiet, form = draw(st.booleans()), draw(st.sampled_from("pq"))
-    return Claim(version, quiet, form, "c", draw(st.integers(0, 5)), owned, withheld, source_table=table)
+    version, quiet, form = draw(st.integers(0, 8)), draw(st.booleans()), draw(st.sampled_from("pq"))
+    one_table = st.builds(Versions.one, st.integers(0, 5), IDS)
+    return Claim(version, quiet, form, "c", draw(one_table if form == "p" else vectors()), owned, withheld)
 
 
 def alterations() -> st.SearchStrategy[Alteration]:
@@ -65,34 +75,53 @@ def alterations() -> st.SearchStrategy[Alteration]:
     return st.builds(Alteration, st.integers(9, 12), st.none() | st.integers(0, 8))
 
 
-Word = tuple[str, int | None, str | None]
+Word = tuple[str, dict[str, tuple[int, str | None]] | None]
+"""The form, and the version and id of each table; None where the window was held back."""
 
 
 def said(one: AnyPlan, slices: Iterable[tuple[int, int]]) -> list[int]:
     return [j for pair in slices for j in range(windows_of(one, *pair)[0], windows_of(one, *pair)[1] + 1)]
 
 
+def told(sources: Versions | None) -> dict[str, tuple[int, str | None]] | None:
+    return None if sources is None else {table.name: table[1:] for table in sources.tables}
+
+
+def forgotten(tables: dict[str, tuple[int, str | None]] | None) -> dict[str, tuple[int, str | None]] | None:
+    return None if tables is None else {name: (version, None) for name, (version, _) in tables.items()}
+
+
+def outlives(shown: dict[str, tuple[int, str | None]], found: dict[str, tuple[int, str | None]]) -> bool:
+    """Whether a window that shows some versions keeps them where others were found quiet."""
+    newer, no_older = False, True
+    for name, (version, table) in shown.items():
+        known = table is not None and table == found[name][1]
+        newer = newer or (known and version > found[name][0])
+        no_older = no_older and known and version >= found[name][0]
+    return newer or no_older
+
+
 def word_by_word(one: AnyPlan, events: Sequence[Claim | Alteration]) -> dict[int, Word]:
-    """For each window the form, version and table of the last word on it."""
+    """For each window the last word on it."""
     words: dict[int, Word] = {}
     states: dict[int, dict[int, Word]] = {}
     for event in sorted(events, key=lambda event: (event.results_version, isinstance(event, Claim) and event.quiet)):
         if isinstance(event, Alteration):
             if event.restored is None:
-                words = {window: (form, version, None) for window, (form, version, _) in words.items()}
+                words = {window: (form, forgotten(tables)) for window, (form, tables) in words.items()}
             else:
                 then = [version for version in states if version <= event.restored]
                 words = dict(states[max(then)]) if then else {}
         else:
             for window in said(one, event.owned):
-                form, version, table = words.get(window, ("", None, None))
-                newer = form == event.plan_hash and version is not None and version >= event.source_version
-                if not (event.quiet and newer and table is not None and table == event.source_table):
-                    words[window] = (event.plan_hash, event.source_version, event.source_table)
+                form, tables = words.get(window, ("", None))
+                stays = form == event.plan_hash and tables is not None and outlives(tables, told(event.sources) or {})
+                if not (event.quiet and stays):
+                    words[window] = (event.plan_hash, told(event.sources))
             for window in said(one, event.withheld):
-                form, version, _ = words.get(window, ("", None, None))
-                if form != event.plan_hash or version is None:
-                    words[window] = (event.plan_hash, None, None)
+                form, tables = words.get(window, ("", None))
+                if form != event.plan_hash or tables is None:
+                    words[window] = (event.plan_hash, None)
         states[event.results_version] = dict(words)
     return words
 
@@ -104,12 +133,12 @@ def word_by_word(one: AnyPlan, events: Sequence[Claim | Alteration]) -> dict[int
     st.lists(claims().map(lambda claim: replace(claim, results_version=claim.results_version + 5)), max_size=2),
 )
 def test_the_last_word_on_a_window_holds(earlier: list[Claim], altered: list[Alteration], later: list[Claim]) -> None:
-    """A commit's word replaces any other; that nothing had to change replaces older ones of the same table; what is
-    held back only what is not published in that form. After a change by others no version is known, after a RESTORE
+    """A commit's word replaces any other; that nothing had to change replaces what is newer in no table; what is held
+    back only what is not published in that form. After a change by others no version is known, after a RESTORE
     that of then."""
     one, events = plan("sliding"), [*earlier, *later]
     segments = covered(one, events, altered)
-    by_window = {j: (s.plan_hash, s.version, s.source_table) for s in segments for j in range(s.first, s.last + 1)}
+    by_window = {j: (s.plan_hash, told(s.sources)) for s in segments for j in range(s.first, s.last + 1)}
     assert by_window == word_by_word(one, [*events, *altered])
     assert all(a.last < b.first for a, b in pairwise(segments))
     assert {j for first, last in spans(segments) for j in range(first, last + 1)} == set(by_window)

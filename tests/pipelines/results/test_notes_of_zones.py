@@ -16,6 +16,7 @@ from trendlake.cep_core.events.zones import Clock
 from trendlake.pipelines.results.coverage import Claim, claim_of, claimed_windows, covered, grid_of, slice_of
 from trendlake.pipelines.results.notes import Note, Work, Zone
 from trendlake.pipelines.results.row_versions import differing, row_versions, stale_rows
+from trendlake.pipelines.runs.source_versions import Versions
 
 QUERY = {"kind": "trends", "pattern": "A+", "return": {"n": "COUNT(*)"}, "within": "1 day"}
 DAILY = compile_query({**QUERY, "time_zone": "America/New_York", "origin": "2013-01-01T04:00"}, SCHEMA)
@@ -60,7 +61,7 @@ def note() -> Note:
     """Of the year, three offsets."""
     start, end = DAILY.windows.start(0), DAILY.windows.end(364)
     zone = Zone("America/New_York", "2026f", Clock.of("America/New_York").within(start, end))
-    return Note("form", 1, (year(),), grid=grid_of(DAILY), work=Work({"trends": 3}, (year(),)), zone=zone)
+    return Note("form", Versions.one(1), (year(),), grid=grid_of(DAILY), work=Work({"trends": 3}, (year(),)), zone=zone)
 
 
 def test_the_stored_form() -> None:
@@ -74,7 +75,7 @@ def test_the_stored_form() -> None:
     assert again.grid.calendar is not None
     assert again.grid.calendar.windows == DAILY.windows
     hourly = compile_query({**QUERY, "within": "1 hour"}, SCHEMA)
-    plain = Note("form", 1, (), grid=grid_of(hourly)).as_json()
+    plain = Note("form", Versions.one(1), (), grid=grid_of(hourly)).as_json()
     assert "zone" not in plain
     assert "calendar" not in plain["grid"]
 
@@ -139,8 +140,8 @@ def test_windows_that_touch_a_difference(monkeypatch: Any) -> None:
     assert stale([claim]) == [(day - 1, day + 1)]
     start, end = year(day - 1, day)
     zone = Zone("America/New_York", "x", Clock.of("America/New_York").within(start, end))
-    in_part = Note("form", 2, (year(),), work=Work({"trends": 3}, (), ((start, end),)), zone=zone)
-    whole = Note("form", 3, (year(),), work=Work({"trends": 3}, ((start, end),)), zone=zone)
+    in_part = Note("form", Versions.one(2), (year(),), work=Work({"trends": 3}, (), ((start, end),)), zone=zone)
+    whole = Note("form", Versions.one(3), (year(),), work=Work({"trends": 3}, ((start, end),)), zone=zone)
     again = [claim_of(one, version) for version, one in enumerate((in_part, whole), start=2)]
     assert stale([claim, *(one for one in again[:1] if one)]) == [(day - 1, day + 1)]
     assert stale([claim, *(one for one in again if one)]) == [(day + 1, day + 1)]
@@ -164,7 +165,10 @@ def test_publications_under_two_databases(monkeypatch: Any) -> None:
         zone = Zone("America/New_York", f"fake {version}", Clock.of("America/New_York").within(start, end))
         part = year(0, half - FIRST) if version == 0 else year(half - FIRST + 1, 364)
         claims.append(
-            claim_of(Note("form", version + 1, (part,), work=Work({"trends": 3}, (part,)), zone=zone), version + 1)
+            claim_of(
+                Note("form", Versions.one(version + 1), (part,), work=Work({"trends": 3}, (part,)), zone=zone),
+                version + 1,
+            )
         )
     monkeypatch.setattr(zones, "_clock", real)
     days = [

@@ -18,6 +18,7 @@ from trendlake.pipelines.results.windows import Stretch
 from trendlake.pipelines.revision.affected import Affected, work_of_revision
 from trendlake.pipelines.runs import code_versions as v
 from trendlake.pipelines.runs.code_versions import UNKNOWN, Correction, corrections_of
+from trendlake.pipelines.runs.source_versions import Versions
 
 GROUPS = ("n", "s")
 STEPS = st.lists(
@@ -36,7 +37,9 @@ ONE = plan("sliding")
 
 def note(what: str, owned: list[Stretch], computed: list[Stretch], number: int) -> Note:
     """As a commit of that sort notes it, by engine version `number`."""
-    about = Note(ONE.hash, 1, tuple(slice_of(ONE, *stretch) for stretch in owned), quiet=what.startswith("quiet"))
+    about = Note(
+        ONE.hash, Versions.one(1), tuple(slice_of(ONE, *stretch) for stretch in owned), quiet=what.startswith("quiet")
+    )
     if what.startswith("old"):
         return about
     if what == "run":

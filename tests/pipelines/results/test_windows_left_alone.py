@@ -21,6 +21,7 @@ from trendlake.pipelines.results.reuse import changed
 from trendlake.pipelines.results.row_versions import RowVersions
 from trendlake.pipelines.results.windows import Pieces
 from trendlake.pipelines.runs.code_versions import UNKNOWN
+from trendlake.pipelines.runs.source_versions import Versions
 
 pytestmark = pytest.mark.random
 
@@ -105,7 +106,7 @@ def test_as_window_by_window(
     """The same windows are left as when each is looked at by itself."""
     plan, windows = Plan(borders), range(run[0], run[1] + 1)
     expected = slow.changed(windows, notes, plan.known, same, lambda j: any(a <= j <= b for a, b in stale))
-    assert changed(asked(plan, windows), ledger(stale), read(notes), 1, "t") == expected
+    assert changed(asked(plan, windows), ledger(stale), read(notes), Versions.one(1, "t")) == expected
 
 
 @given(STRETCH, st.lists(STRETCH, max_size=4))
@@ -125,14 +126,13 @@ def test_more_windows_than_memory_holds() -> None:
     windows = range(-(10**17), 10**17)
     note = Note(
         "old",
-        1,
+        Versions.one(1, "t"),
         None,
         contract="c",
         lateness=0,
-        source_table="t",
         stretches=((windows[0], 5, "a"), (6, windows[-1], "b")),
     )
     began = time.monotonic()
-    assert changed(asked(Plan([6]), windows), ledger([]), [note], 1, "t") == windows[:0]
-    assert changed(asked(Plan([10**9]), windows), ledger([(-5, 10)]), [note], 1, "t") == range(-5, 10**9)
+    assert changed(asked(Plan([6]), windows), ledger([]), [note], Versions.one(1, "t")) == windows[:0]
+    assert changed(asked(Plan([10**9]), windows), ledger([(-5, 10)]), [note], Versions.one(1, "t")) == range(-5, 10**9)
     assert time.monotonic() - began < 1

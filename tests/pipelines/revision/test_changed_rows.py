@@ -27,6 +27,7 @@ from trendlake.pipelines.revision.change_feed import Changes, changes
 from trendlake.pipelines.revision.changed_rows import changed_rows
 from trendlake.pipelines.revision.scope import Task
 from trendlake.pipelines.revision.source_changes import NET
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
@@ -57,7 +58,7 @@ def test_as_spark_says(spark: SparkSession, tmp_path: Path, draw: int) -> None:
         version = lake.version()
         if version == after:  # none of them met a row
             continue
-        mine = changed_rows(run, Task(version, None, after, True, tidy, (), (), None), MOST)
+        mine = changed_rows(run, Task(Versions.one(version), Versions.one(after), True, tidy, (), (), None), MOST)
         theirs = changes(bare_lake(spark), lake.source, run.contract, after, version, settled=True, unique=tidy)
         assert isinstance(theirs, Changes)
         try:
@@ -116,7 +117,7 @@ def quarantined(lake: Signals) -> Counter[str]:
 def test_a_source_of_many_rows_is_sparks(spark: SparkSession, tmp_path: Path) -> None:
     lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
     lake.insert([row(n, 20 + n) for n in range(8)])
-    run, task = lake.run(0.5, 2.5, "r"), Task(2, None, 1, True, True, (), (), None)
+    run, task = lake.run(0.5, 2.5, "r"), Task(Versions.one(2), Versions.one(1), True, True, (), (), None)
     lake.insert([row(3, 40)])
     assert changed_rows(run, task, 9).broken.rows == 2
     with pytest.raises(NotHereError, match="rows whose keys may be repeated, more than 8"):

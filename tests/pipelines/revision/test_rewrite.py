@@ -40,6 +40,7 @@ from trendlake.pipelines.results.publication import DELETE, INSERT, UPDATE, Publ
 from trendlake.pipelines.revision import rewrite as local_rewrite
 from trendlake.pipelines.revision.rewrite import Published, Rewrite
 from trendlake.pipelines.revision.row_diff import Differing, differing
+from trendlake.pipelines.runs.source_versions import Versions
 
 SCHEMA = pa.schema(
     {
@@ -115,7 +116,7 @@ class Results:
 
     def note(self) -> Note:
         self.number += 1
-        return Note("form", 1, ()).signed("r", "revise", self.number)
+        return Note("form", Versions.one(1), ()).signed("r", "revise", self.number)
 
     def bring(self, rows: Rows, slices: Any = EVER) -> tuple[Differing, Commit]:
         planned = self.rewrite(rows, slices)

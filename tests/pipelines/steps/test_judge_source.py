@@ -17,6 +17,7 @@ from trendlake.pipelines.lake.lake import exists, latest_version
 from trendlake.pipelines.lake.road import On
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import TableAt
 from trendlake.pipelines.steps import judge_source as judging
 from trendlake.pipelines.steps.check_results import check_results
 from trendlake.pipelines.steps.check_source import check_source, check_source_together
@@ -52,7 +53,7 @@ def judged(lake: Flights, runs: Sequence[Run]) -> dict[str, tuple[Judgement, lis
     """By run, what its judgement says and what the quarantine has of it."""
     path = lake.warehouse.source("flights")
     version = latest_version(lake.lake, path)
-    judgements = {run.run_id: judgement for run, judgement in judge_source(runs, version, "a table")}
+    judgements = {run.run_id: judgement for run, judgement in judge_source(runs, TableAt("", version, "a table"))}
     assert len(judgements) == len(runs)
     columns = [item.name for item in lake.contract.columns] + ["rule", "reason", "source_version"]
     set_apart: dict[str, list[Any]] = {run.run_id: [] for run in runs}

@@ -224,7 +224,8 @@ def test_records_of_an_earlier_version(spark: SparkSession, tmp_path: Path, monk
         assert [record.record_number for record in fresh] == [int(records[-1].record_number or 0) + 1, 1]
     for record in (*records, revise(renamed(run, "revision"))):
         assert record.basis is not None
-        assert record.basis.source_table == table_id(bare_lake(spark), lake.source)
+        assert record.basis.sources is not None
+        assert record.basis.sources.table_id == table_id(bare_lake(spark), lake.source)
     notes = [
         commit.note for commit in recent_commits(bare_lake(spark), lake.warehouse.results("watched")) if commit.note
     ]

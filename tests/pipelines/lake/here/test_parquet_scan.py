@@ -32,6 +32,7 @@ from trendlake.pipelines.results.computation import computed, cut_and_stage, sta
 from trendlake.pipelines.results.source_events import SourceEvents, files_of, read_events
 from trendlake.pipelines.results.staging import read_staged
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.steps.compute import compute
 
 pytestmark = pytest.mark.spark
@@ -174,7 +175,7 @@ def test_results_are_the_same(odd: Run) -> None:
     assert files is not None
     staged_rows: list[list[str]] = []
     for events in (files, read_events(odd, checked)):
-        version, rows = cut_and_stage(odd, events, 200, 0, None)
+        version, rows = cut_and_stage(odd, events, 200, Versions.one(0), None)
         assert rows > 3
         staged = read_staged(odd, version)
         staged_rows.append(sorted(map(repr, staged.select(*odd.plan.result_schema.names).collect())))
@@ -198,11 +199,11 @@ def test_plans_whose_events_are_read_together_and_computed_apart(odd: Run, road:
     source = SourceEvents.of([(run, CHECKED) for run in runs.values()], joint(channels_of(members)))
     events = source.files() if road == "files" else source.frame()
     assert events is not None
-    outcomes = stage_together(runs, events, 200, 0, None)
+    outcomes = stage_together(runs, events, 200, Versions.one(0), None)
     for number, run in runs.items():
         outcome = outcomes[number]
         assert not isinstance(outcome, Exception), outcome
-        version, rows = cut_and_stage(run, read_events(run, CHECKED), 200, 0, None)
+        version, rows = cut_and_stage(run, read_events(run, CHECKED), 200, Versions.one(0), None)
         assert outcome[1] == rows > 0
         assert rows_of(run, outcome[0]) == rows_of(run, version)
 
@@ -287,7 +288,7 @@ def test_a_file_that_is_otherwise_is_found_out_by_counting(lake: Flights) -> Non
 def _as_checked(run: Run, version: int) -> None:
     record = run.record("check_source")
     record.source_version, record.rows_out, record.rows_quarantined, record.succeeded = version, 11, 0, True
-    record.basis = run.basis(version, table_id(run.lake, run.warehouse.source("flights"), version))
+    record.basis = run.basis(Versions.one(version, table_id(run.lake, run.warehouse.source("flights"), version)))
 
 
 def computed_rows(run: Run, events: DataFrame) -> list[str]:
