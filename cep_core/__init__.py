@@ -1,9 +1,10 @@
 """The engine: compiles a pattern to a plan and runs it over Arrow tables. Uses no Spark, no Airflow and no clock."""
 
-from trendlake.cep_core.engine import compile_plan, compile_query, draw, evaluate, explain
+from trendlake.cep_core.engine import compile_plan, compile_query, draw, explain
 from trendlake.cep_core.errors import AssumptionWarning, PatternErrors, PatternWarning, TrendlakeError
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.events.windows import Windows
+from trendlake.cep_core.frames.evaluate import evaluate
 from trendlake.cep_core.load import load_pattern
 from trendlake.cep_core.patterns.model import Pattern
 from trendlake.cep_core.plan import AnyPlan

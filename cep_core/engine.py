@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -13,27 +11,30 @@ from trendlake.cep_core.derived import only_read, with_derived
 from trendlake.cep_core.drawing import svg
 from trendlake.cep_core.errors import AssumptionWarning, NotSupportedError, PatternErrors, PatternWarning
 from trendlake.cep_core.events.local_times import in_zone, zoneless_columns, zoneless_in_words
-from trendlake.cep_core.events.schema import EventSchema, schema_of
+from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.expressions.advice import advice_on
 from trendlake.cep_core.having import with_having
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.language.unparse import expression
-from trendlake.cep_core.load import read_pattern
+from trendlake.cep_core.load import Query, read_pattern
 from trendlake.cep_core.patterns.expectations import type_mistakes
 from trendlake.cep_core.patterns.model import Pattern
+from trendlake.cep_core.patterns.parameters import Parameters
 from trendlake.cep_core.plan import AnyPlan
 from trendlake.cep_core.sharing.family import FamilyPlan, explain_family, family_of
 from trendlake.cep_core.sharing.run_plans import run_plan
 
 
-def compile_query(query: str | Path | Mapping[str, Any], schema: EventSchema) -> AnyPlan:
-    """Load and compile in one. Raises PatternErrors with the mistakes of the file's shape and of what it says."""
-    return _compiled(query, lambda kind: schema)
+def compile_query(query: Query, schema: EventSchema) -> AnyPlan:
+    """Load and compile in one: a pattern file's path, YAML text (of several lines), a mapping of the same shape, or a
+    pattern that is loaded. Raises PatternErrors with the mistakes of the file's shape and of what it says."""
+    return compile_with(query, lambda kind: schema)
 
 
-def _compiled(query: str | Path | Mapping[str, Any], schema_for: Callable[[str], EventSchema]) -> AnyPlan:
-    """The plan of a query against the schema for its kind."""
-    pattern, errors = read_pattern(query)
+def compile_with(query: Query, schema_for: Callable[[str], EventSchema], rows: Parameters | None = None) -> AnyPlan:
+    """The plan of a query against the schema for its kind; of a family of these `rows`, where they are given. Raises
+    PatternErrors."""
+    pattern, errors = (query, []) if isinstance(query, Pattern) and rows is None else read_pattern(query, rows)
     if pattern is None:
         raise PatternErrors(errors)
     schema = schema_for(pattern.kind)
@@ -89,7 +90,7 @@ _GIVEN: set[str] = set()
 """The texts of the AssumptionWarnings that this process has given."""
 
 
-def _warn_once(text: str) -> None:
+def _warn_once(text: str, stacklevel: int) -> None:
     """An AssumptionWarning at the caller of `evaluate`, once in a process; Python's own "once" starts again wherever a
     program changes a filter. It is given each time where the filters say "always"."""
     actions = (
@@ -99,48 +100,20 @@ def _warn_once(text: str) -> None:
     )
     if text not in _GIVEN or next(actions, "default") == "always":
         _GIVEN.add(text)
-        warnings.warn(text, AssumptionWarning, stacklevel=3)
+        warnings.warn(text, AssumptionWarning, stacklevel=stacklevel + 1)
 
 
-def evaluate(
-    query: str | Path | Mapping[str, Any],
-    events: pa.Table,
-    *,
-    event_id: str = "event_id",
-    event_time: str = "event_time",
-    event_type: str = "event_type",
-    sequence: str | None = None,
-    document: str = "document",
-    time_zone: str | None = None,
+def evaluate_plan(
+    plan: AnyPlan, events: pa.Table, time_zone: str | None = None, watermark: int | None = None, stacklevel: int = 3
 ) -> pa.Table:
-    """Run a query (a pattern file's path, or a mapping of the same shape) over a table in this process.
-
-    `events`: `event_time` a timestamp, `event_type` a string, attributes as the query names them; for kind xml_join
-    `document`, an XML document each, and no type. Returns the columns of the kind's results (docs/architecture.md);
-    rows in no order.
-
-    `time_zone`: the IANA name of the zone of timestamps without a zone, such as America/New_York; times with a zone
-    are moments already. A local time that clocks skip is an error, and of the two moments of a time that occurs twice
-    the earlier is meant. Without `time_zone` such timestamps are read as UTC, with an AssumptionWarning; `"UTC"` states
-    it. An AssumptionWarning also names text columns that the query compares by their order and whose values look like
-    numbers. A process gives each once; with the filter "always", each time. A PatternWarning names conditions that are
-    never true, such as `x.price = NULL`.
-
-    Raises PatternErrors for the query's mistakes, BadEventsError for the table's and for an unknown zone.
-    """
-
-    def schema(kind: str) -> EventSchema:
-        roles = KINDS[kind].roles
-        return schema_of(events, event_id, event_time, event_type, sequence, document, roles)
-
-    plan = _compiled(query, schema)
+    """`run_plan` with the warnings of `evaluate`, at the caller `stacklevel` calls above."""
     for one in plan.advice:
         if not one.columns and not one.some:
-            warnings.warn(str(one), PatternWarning, stacklevel=2)
+            warnings.warn(str(one), PatternWarning, stacklevel=stacklevel)
     orders = [one for one in plan.advice if one.columns]
     for text in advice_on(events, orders):
-        _warn_once(text)
+        _warn_once(text, stacklevel)
     zoneless = zoneless_columns(events, plan.columns)
     if zoneless and time_zone is None:
-        _warn_once(zoneless_in_words(zoneless))
-    return run_plan(plan, events if time_zone is None else in_zone(events, zoneless, time_zone))
+        _warn_once(zoneless_in_words(zoneless), stacklevel)
+    return run_plan(plan, events if time_zone is None else in_zone(events, zoneless, time_zone), None, watermark)

@@ -72,6 +72,10 @@ class TrendlakeError(Exception):
             lines.append(f"    {self.hint}")
         return "\n".join(lines)
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that a notebook shows in place of a traceback."""
+        return str(self).split("\n")
+
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.message, self.place, self.hint))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from trendlake.cep_core.engine import evaluate
+from trendlake.cep_core.frames.evaluate import evaluate
 
 EVENTS = 8
 """Of each type: enough for every kernel to have something to do."""

@@ -25,15 +25,20 @@ from trendlake.cep_core.errors import (
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.language.tree_builder import NoFixedLengthError
 from trendlake.cep_core.patterns.expectations import ExpectationModel
-from trendlake.cep_core.patterns.model import Pattern
-from trendlake.cep_core.yaml.source import Source, from_data, plain, read_yaml
+from trendlake.cep_core.patterns.model import FamilyPattern, Pattern
+from trendlake.cep_core.patterns.parameters import Parameters
+from trendlake.cep_core.yaml.source import Source, from_data, parse_yaml, plain, read_yaml
 
 NESTED: Mapping[str, type[BaseModel]] = {"expect": ExpectationModel}
 """The models of the values of keys that files of every kind have."""
 
 
-def load_pattern(query: str | Path | Mapping[str, Any]) -> Pattern:
-    """The pattern in a file, or given as a mapping.
+Query = str | Path | Mapping[str, Any] | Pattern
+"""A pattern file's path, YAML text (of several lines), a mapping of the same shape, or a pattern that is loaded."""
+
+
+def load_pattern(query: Query) -> Pattern:
+    """The pattern of a query.
 
     Raises PatternErrors with every mistake of the file's shape (unknown keys, bad values, syntax of durations).
     `compile_plan` checks the contents of the pattern and the conditions; `compile_query` does both at once.
@@ -44,17 +49,20 @@ def load_pattern(query: str | Path | Mapping[str, Any]) -> Pattern:
     return pattern
 
 
-def read_pattern(query: str | Path | Mapping[str, Any]) -> tuple[Pattern | None, list[TrendlakeError]]:
-    """The pattern and the mistakes of its shape. With mistakes, the pattern is what is left of it when they are put
-    aside, so that the rest can be checked too; None when too little is left."""
-    from_file = isinstance(query, str | Path)
+def read_pattern(query: Query, rows: Parameters | None = None) -> tuple[Pattern | None, list[TrendlakeError]]:
+    """The pattern and the mistakes of its shape; a family of these `rows` instead of its own `for_each`, where they are
+    given. With mistakes, the pattern is what is left of it when they are put aside, so that the rest can be checked
+    too; None when too little is left."""
+    from_file = isinstance(query, Path) or (isinstance(query, str) and "\n" not in query)
     try:
-        source = read_yaml(query) if isinstance(query, str | Path) else from_data(query)
+        source = _source_of(query)
     except (FileUnreadableError, YamlSyntaxError, BadValueError) as error:
         return None, [error]
     if not isinstance(source.data, Mapping):
         return None, [BadValueError("a pattern file is a mapping of keys", place=source.place(()))]
     data = plain(source.data)
+    if rows is not None:
+        data.pop("for_each", None)
     kind, errors = _kind(data, source)
     if kind is None:
         return None, errors
@@ -71,10 +79,24 @@ def read_pattern(query: str | Path | Mapping[str, Any]) -> tuple[Pattern | None,
         except ValidationError:
             return None, errors
     pattern._source = source
+    if rows is not None:
+        if isinstance(pattern, FamilyPattern):
+            pattern._given = rows
+        else:
+            errors.append(NotSupportedError(f"kind {kind} has no for_each", place=source.place(("kind",))))
     if from_file:
         errors.extend(_file_checks(pattern, source, Path(str(query)).stem))
     errors.extend(pattern.mistakes())
     return pattern, errors
+
+
+def _source_of(query: Query) -> Source:
+    """The document of a query. Raises FileUnreadableError, YamlSyntaxError, BadValueError."""
+    if isinstance(query, Pattern):
+        return query.document
+    if isinstance(query, str) and "\n" in query:
+        return parse_yaml(query, "<pattern>")
+    return read_yaml(query) if isinstance(query, str | Path) else from_data(query)
 
 
 def _kind(data: Mapping[str, Any], source: Source) -> tuple[str | None, list[TrendlakeError]]:

@@ -1,11 +1,12 @@
-"""Trendlake for Python: evaluate, explain and draw patterns over Arrow tables, without Spark.
+"""Trendlake for Python: evaluate, explain and draw patterns over frames, without Spark.
 
-    import pyarrow.parquet as pq
+    import pandas as pd
     import trendlake
 
-    rows = trendlake.evaluate("falling.yaml", pq.read_table("trades.parquet"))
+    rows = trendlake.evaluate("falling.yaml", pd.read_parquet("trades.parquet"))
 
-A pattern is a file's path or a mapping of the same shape. The engine is imported when one of its names is first used.
+A frame is of pandas, Polars, DuckDB or Arrow, and so are the rows. A pattern is a file's path, YAML text or a mapping
+of the same shape. The engine is imported when one of its names is first used.
 """
 
 import os.path

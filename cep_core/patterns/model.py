@@ -186,6 +186,8 @@ class FamilyPattern(Pattern):
     for_each: ForEach | None = None
     """Values for $name in conditions: lists, where every combination of values is a member, or {file: NAME.csv}."""
 
+    _given: Parameters | None = PrivateAttr(default=None)
+    """Rows that are given in place of `for_each`."""
     _parameters: Parameters | None = PrivateAttr(default=None)
 
     @property
@@ -211,6 +213,8 @@ class FamilyPattern(Pattern):
         return [*self._read_parameters(), *super().mistakes()]
 
     def _read_parameters(self) -> list[TrendlakeError]:
+        if self._given is not None:
+            self._parameters = self._given
         if self.for_each is None:
             return []
         given: Mapping[str, Any] = self.for_each

@@ -172,6 +172,50 @@ def read_lists(lists: Mapping[str, Any], source: Source) -> Parameters:
     return Parameters(tuple(names), tuple(kinds), tuple(product(*columns)))
 
 
+def read_rows(table: pa.Table) -> Parameters:
+    """The rows of a table, a column a parameter. Raises ForEachError."""
+    errors = list(refuse_names(table.column_names, lambda name: None))
+    if not table.num_rows or not table.num_columns:
+        errors.append(BadValueError("for_each: the frame has no rows, so that there is no pattern"))
+    if table.num_rows > MOST_ROWS:
+        errors.append(NotSupportedError(f"for_each: more than {MOST_ROWS:,} rows"))
+    if errors:
+        raise ForEachError(errors)
+    kinds, columns = list[str](), list[list[Value]]()
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind, values = _values(name, column, errors)
+        kinds.append(kind)
+        columns.append(values)
+    rows = tuple(zip(*columns, strict=True)) if not errors else ()
+    first: dict[str, int] = {}
+    for at, row in enumerate(rows, 1):
+        before = first.setdefault(canonical(row), at)
+        if before != at:
+            errors.append(BadValueError(f"for_each: row {at} of the frame is equal to row {before}"))
+    if errors:
+        raise ForEachError(errors)
+    return Parameters(tuple(table.column_names), tuple(kinds), rows)
+
+
+def _values(name: str, column: pa.ChunkedArray, errors: list[TrendlakeError]) -> tuple[str, list[Value]]:
+    """The type of a column of parameters, as of literals, and its values. Mistakes are added to `errors`."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.float64())
+    elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("us", getattr(kind, "tz", None)))
+    typed, values = "null", list[Value]()
+    for at, item in enumerate(column.to_pylist(), 1):
+        try:
+            own, value = _value(item)
+        except ValueError as problem:
+            errors.append(BadValueError(f"for_each: {name}: row {at}: {problem}"))
+            continue
+        typed = typed if own == "null" else own
+        values.append(value)
+    return typed, as_doubles(values) if typed == "double" else values
+
+
 def _column(name: str, given: list[Any], source: Source, errors: list[TrendlakeError]) -> tuple[str, list[Value]]:
     """The type of a list's values, and the values. Mistakes are added to `errors`."""
     kind, values, places = "null", list[Value](), list[int]()

@@ -102,7 +102,7 @@ print(sorted({"pyspark", "typer", "trendlake.cep_core", *ours} & set(sys.modules
 print(trendlake.evaluate.__module__, sorted({"pyspark", "typer", *ours} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[]", "trendlake.cep_core.engine []"]
+    assert done.stdout.splitlines() == ["[]", "trendlake.cep_core.frames.evaluate []"]
 
 
 def test_the_engine_reads_no_clock() -> None:

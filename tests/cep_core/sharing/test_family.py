@@ -159,7 +159,7 @@ def test_some_columns_of_a_file(tmp_path: Path) -> None:
     rows = evaluate(path, EVENTS)
     assert rows.column_names[0] == "least"
     assert "who" not in rows.column_names
-    assert rows["least"].to_pylist() == [1, 1, 2, 2]
+    assert rows["least"].to_pylist() == [1, 2, 1, 2]  # by time, then by key
     (tmp_path / "pairs.csv").write_text("a note,least,who\nfirst,1,x\nsecond,1,y\n")
     assert "this row is in the file already, on line 2" in message(", columns: [least]")
 

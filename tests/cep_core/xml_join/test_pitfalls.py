@@ -337,7 +337,7 @@ def test_documents_that_are_no_text_are_refused() -> None:
     table = documents_table(documents("<p/>"))
     with pytest.raises(PatternErrors, match="TYPE_MISMATCH"):
         evaluate(BASE, table.set_column(2, "document", pa.array([1])))
-    with pytest.raises(Exception, match="the events have no column 'document'"):
+    with pytest.raises(Exception, match="no column 'document'"):
         evaluate(BASE, table.drop_columns(["document"]))
     with pytest.raises(Exception, match="has a NULL"):
         evaluate(BASE, table.set_column(2, "document", pa.array([None], pa.string())))
