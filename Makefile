@@ -38,7 +38,7 @@ test-fast: setup ## the tests that need neither Spark nor Airflow, in two proces
 test-unit: setup ## the quickest tests, without random queries, in two processes
 	@$(RUN) python -m pytest -q $(IN_TWO) -m "not spark and not airflow and not slow and not random"
 
-fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends; KIND=calendar: windows of days to years in time zones; KIND=intervals: events that last; KIND=batches, families: plans together; KIND=files: a file that crashes; KIND=documents: hostile XML; KIND=edits: edits of a pattern that leave wrong rows)
+fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends; KIND=calendar: windows of days to years in time zones; KIND=intervals: events that last; KIND=sources: events of several tables; KIND=lookups: columns of reference tables; KIND=batches, families: plans together; KIND=files: a file that crashes; KIND=documents: hostile XML; KIND=edits: edits of a pattern that leave wrong rows)
 	@$(RUN) python -m tests.random.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
 
 chaos: setup ## SIGKILL of drivers and executors, and random histories, revised (KILLS=200 HISTORIES=20 a pattern; other ones with PART=2, 3 ...)

@@ -27,6 +27,7 @@ from bench.flights_backfill import flights_backfill
 from bench.flink.java import jars
 from bench.flink.peers import peers
 from bench.lengths import lengths
+from bench.lookups import lookups
 from bench.matches import matches
 from bench.measured import Measured, show
 from bench.memory import memory
@@ -53,6 +54,7 @@ SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
     "Kind algebra": lambda folder: algebra(),
     "Kind match_recognize": lambda folder: row_patterns(),
     "Kind match_recognize on Spark": lambda folder: row_patterns_on_spark(folder / "row_patterns"),
+    "Reference tables": lambda folder: lookups(),
     "Kind xml_join": lambda folder: xml_join(folder / "xml_join"),
     "Many patterns in process": lambda folder: [*sharing(), *family()],
     "Many patterns on Spark": lambda folder: batches(folder / "batches"),

@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 
 from trendlake.cep_core import compile_plan, load_pattern
 from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.contracts.sources import Sources
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project, find_project
@@ -99,4 +100,6 @@ def run_of(
     plan = compile_plan(pattern, contract.event_schema())
     profile = Profile(limits=Limits(shard_rows=limit))
     warehouse = Warehouse(profile.warehouse_of(project))
-    return Run(Lake.of(spark, warehouse), project, profile, pattern, contract, plan, f"bench {name}", 0, DAY)
+    return Run(
+        Lake.of(spark, warehouse), project, profile, pattern, Sources.of(contract), plan, f"bench {name}", 0, DAY
+    )

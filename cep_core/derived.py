@@ -9,7 +9,7 @@ computed where plans run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +25,11 @@ from trendlake.cep_core.errors import (
     did_you_mean,
 )
 from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.lookup import look_up
 from trendlake.cep_core.events.names import TakenNames
-from trendlake.cep_core.events.schema import Derived, EventSchema
+from trendlake.cep_core.events.schema import Computed, Derived, EventSchema, Lookup
+from trendlake.cep_core.events.tables import Tables
+from trendlake.cep_core.events.union import columns_read
 from trendlake.cep_core.expressions.columnar import evaluate, typed
 from trendlake.cep_core.expressions.types import ExpressionError, infer
 from trendlake.cep_core.language import syntax as s
@@ -60,14 +63,19 @@ def with_derived(schema: EventSchema, pattern: Pattern) -> EventSchema:
     return schema.extended(derived)
 
 
-def derive(events: pa.Table, schema: EventSchema) -> pa.Table:
-    """The events with the columns of `schema.derived`. Raises BadEventsError: a column is missing, or a number is
-    beyond 64 bits."""
+def derive(events: pa.Table, schema: EventSchema, reference: Mapping[str, pa.Table] | None = None) -> pa.Table:
+    """The events with the columns of `schema.derived`. `reference`: the tables of lookups by name. Raises
+    BadEventsError: a column or table is missing, or a number is beyond 64 bits; LookupRepeatedError."""
     if not schema.derived:
         return events
-    Columns(events).check(schema, schema.sources([one.name for one in schema.derived]), ())
+    names = [name for one in schema.derived for name in one.names]
+    columns_read(events, schema).check(schema, schema.sources(names), ())
     for one in schema.derived:
-        values = _values(one, Columns(events))  # with those of a contract, which a pattern's are computed of
+        if isinstance(one, Lookup):
+            events, _, _ = look_up(events, one, reference or {})
+            continue
+        # with those of a contract, which a pattern's are computed of
+        values = _values(one, columns_read(events, schema))
         array = typed(values, one.type_name)
         at = events.schema.get_field_index(one.name)
         field = pa.field(one.name, array.type)
@@ -75,22 +83,34 @@ def derive(events: pa.Table, schema: EventSchema) -> pa.Table:
     return events
 
 
+def derive_tables(events: Mapping[str, pa.Table], tables: Tables) -> dict[str, pa.Table]:
+    """Several tables, each with the columns that its own contract derives. Raises BadEventsError as `derive` does."""
+    schemas = {
+        table.name: EventSchema({}, event_time=table.event_time, derived=table.derived)
+        for table in tables.tables
+        if table.derived
+    }
+    return {name: derive(table, schemas[name]) if name in schemas else table for name, table in events.items()}
+
+
 def _values(one: Derived, columns: Columns) -> pa.Array:
     return evaluate(one.expression, lambda read: columns.column(read.name), columns.length)
 
 
 def only_read(plan: AnyPlan, pattern: Pattern) -> AnyPlan:
-    """The plan without the columns of a contract that nothing in it reads: they are no part of what it is."""
+    """The plan without the columns of a contract or a reference table that nothing in it reads: they are no part of
+    what it is."""
     schema = plan.schema
     if not schema.derived:
         return plan
     data: Any = plan
     stored: AnyPlan = replace(data, schema=schema.deriving(()))
-    read, needed = {*pattern.derive, *stored.columns}, []
+    read: set[str] = {*pattern.derive, *stored.columns}
+    needed: list[Computed] = []
     for one in reversed(schema.derived):
-        if one.name in read:
-            needed.append(one)
-            read.update(column.name for column in s.attributes(one.expression))
+        if (part := one.only(read)) is not None:
+            needed.append(part)
+            read.update(part.reads)
     whole: AnyPlan = replace(data, schema=schema.deriving(tuple(reversed(needed))))
     return whole
 
@@ -127,7 +147,8 @@ class _Checking(Checking):
 
     def __init__(self, pattern: Pattern, schema: EventSchema) -> None:
         super().__init__(pattern, schema)
-        self.names = TakenNames((*schema.families, *PROVENANCE_COLUMNS), "a column of the source, or of every result")
+        taken = *schema.families, *(schema.tables.names if schema.tables else ()), *PROVENANCE_COLUMNS
+        self.names = TakenNames(taken, "a column of the source, or of every result")
 
     def read(self, name: str, text: str) -> Derived | None:
         """A column; None where it has a mistake, which is reported."""
@@ -138,6 +159,11 @@ class _Checking(Checking):
         node = self.condition(text, path)
         if node is None:
             return None
+        if self.schema.tables is not None and not isinstance(node, s.Equivalence):
+            for read in s.attributes(node):
+                if not read.variable and read.name not in self.families:
+                    self.report(self.schema.unknown(read.name), path, read.span)
+                    return None
         try:
             derived = derived_column(name, node, self.families)
         except ExpressionError as error:
@@ -149,11 +175,3 @@ class _Checking(Checking):
     def resolve(self, attribute: s.Attribute) -> str:
         """The family of a column, by its bare name, for the clock of a zone and for advice. Raises ExpressionError."""
         return self.column(attribute.name, attribute.span)
-
-
-def groups_of(schemas: Sequence[EventSchema]) -> list[list[int]]:
-    """The numbers of schemas with the same derived columns, together."""
-    groups: dict[tuple[Derived, ...], list[int]] = {}
-    for number, schema in enumerate(schemas):
-        groups.setdefault(schema.derived, []).append(number)
-    return list(groups.values())

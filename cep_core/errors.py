@@ -192,6 +192,12 @@ class BadEventsError(TrendlakeError):
     code = "BAD_EVENTS"
 
 
+class LookupRepeatedError(TrendlakeError):
+    """Two different rows of a reference table hold for one key at one moment: which of them counts is not known."""
+
+    code = "LOOKUP_REPEATED"
+
+
 class EngineFailureError(TrendlakeError):
     """The engine failed on one of several patterns, for lack of memory or by a mistake of its own."""
 

@@ -19,7 +19,13 @@ def pattern_schema() -> dict[str, Any]:
         schema = kind.model.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
         definitions |= schema.pop("$defs", {})
         # a file says more than a query in a notebook
-        schema["required"] = sorted({*schema.get("required", []), "name", "source"})
+        schema["required"] = sorted({*schema.get("required", []), "name"})
+        if "document" in kind.roles:  # documents are of one source
+            schema["required"] = sorted({*schema["required"], "source"})
+            for key in ("sources", "ties"):
+                schema["properties"].pop(key)
+        else:
+            schema["oneOf"] = [{"required": ["source"]}, {"required": ["sources"]}]
         definitions[name] = schema
     choice: dict[str, Any] = {"$ref": "#/$defs/trends"}
     for name in KINDS:

@@ -25,12 +25,19 @@ from trendlake.cep_core.errors import (
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.language.tree_builder import NoFixedLengthError
 from trendlake.cep_core.patterns.expectations import ExpectationModel
+from trendlake.cep_core.patterns.lookups import LookupModel, ShareModel
 from trendlake.cep_core.patterns.model import FamilyPattern, Pattern
 from trendlake.cep_core.patterns.parameters import Parameters
+from trendlake.cep_core.patterns.sources import SourceModel
 from trendlake.cep_core.yaml.source import Source, from_data, parse_yaml, plain, read_yaml
 
-NESTED: Mapping[str, type[BaseModel]] = {"expect": ExpectationModel}
-"""The models of the values of keys that files of every kind have."""
+NESTED: Mapping[str, type[BaseModel]] = {
+    "expect": ExpectationModel,
+    "sources": SourceModel,
+    "lookup": LookupModel,
+    "lookup.missing": ShareModel,
+}
+"""The models of the values of keys that files of every kind have; of keys in such values too."""
 
 
 Query = str | Path | Mapping[str, Any] | Pattern
@@ -116,7 +123,7 @@ def _kind(data: Mapping[str, Any], source: Source) -> tuple[str | None, list[Tre
 def _file_checks(pattern: Pattern, source: Source, stem: str) -> list[TrendlakeError]:
     errors: list[TrendlakeError] = []
     for key in ("name", "source"):
-        if source.data.get(key) is None:
+        if source.data.get(key) is None and (key != "source" or source.data.get("sources") is None):
             errors.append(BadValueError(f"'{key}' is missing", place=source.place(())))
     given = source.data.get("name")
     if isinstance(given, str) and given != stem:
@@ -138,7 +145,8 @@ def _unknown_key(source: Source, kind: str, path: tuple[str | int, ...]) -> Tren
         message = f"'{word}' is a key of kind {' and '.join(others)}, not of kind {kind}"
         return UnknownKeyError(message, place=place)
     nested = {**NESTED, **KINDS[kind].nested}
-    within = KINDS[kind].model if len(path) == 1 else nested.get(str(path[0]))
+    inner = ".".join(map(str, (path[0], *path[2:-1])))
+    within = KINDS[kind].model if len(path) == 1 else nested.get(inner, nested.get(str(path[0])))
     known = _keys(within) if within else []
     return UnknownKeyError(f"unknown key '{word}'", place=place, hint=did_you_mean(word, known))
 

@@ -46,7 +46,7 @@ def runs_dag(name: str, members: dict[str, Pattern]) -> DAG:
     first = next(iter(members.values()))
     with DAG(
         dag_id=batch_id(name),
-        description=f"{len(members)} patterns over {first.source}",
+        description=f"{len(members)} patterns over {', '.join(first.tables)}",
         doc_md=batch_page(name, list(members.values())),
         schedule=timetable(first),
         deadline=deadline(list(members.values())),
@@ -73,12 +73,12 @@ def runs_dag(name: str, members: dict[str, Pattern]) -> DAG:
 def revise_dag(name: str, members: dict[str, Pattern]) -> DAG:
     """Updates published results of all patterns: a run for each new version of the source, as for one pattern."""
     first = next(iter(members.values()))
-    source = str(first.source)
-    notified = source not in load_profile(find_project()).sources
+    tables = ", ".join(first.tables)
+    notified = not set(first.tables) & set(load_profile(find_project()).sources)
     with DAG(
         dag_id=revision_id(batch_id(name)),
-        description=f"Late, changed and deleted events of {source} in the results of {len(members)} patterns",
-        schedule=on_new_versions(source, first, notified=notified),
+        description=f"Late, changed and deleted events of {tables} in the results of {len(members)} patterns",
+        schedule=on_new_versions(first, notified=notified),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,
@@ -104,7 +104,12 @@ def owners(members: dict[str, Pattern]) -> str:
 
 def tags(members: dict[str, Pattern]) -> list[str]:
     patterns = members.values()
-    named = {"trendlake", "batch", *(item.kind for item in patterns), *(str(item.source) for item in patterns)}
+    named = {
+        "trendlake",
+        "batch",
+        *(item.kind for item in patterns),
+        *(table for item in patterns for table in item.tables),
+    }
     return sorted(named.union(*(item.tags for item in patterns)))
 
 

@@ -131,7 +131,8 @@ def prepare(folder: Path) -> None:
         import_module(module)
     with suppress(TrendlakeError):  # of the project: each pattern's own file reports it
         project = find_project()
-        sources = {str(pattern.source) for path in _files(folder) if (pattern := _read(path, _text(path)))}
+        read = (_read(path, _text(path)) for path in _files(folder))
+        sources = {table for pattern in read if pattern is not None for table in pattern.tables}
         for source in sources:
             with suppress(TrendlakeError):
                 source_contract(project, source)
@@ -228,9 +229,9 @@ def _text(path: Path) -> str:
 
 @lru_cache(maxsize=10_000)
 def _read(path: Path, text: str) -> Pattern | None:
-    """The pattern of a file with that text; None if it cannot be read, or does not say its source."""
+    """The pattern of a file with that text; None if it cannot be read, or does not say its tables."""
     pattern = read_pattern(path)[0] if text else None
-    return None if pattern is None or pattern.source is None or pattern.name != path.stem else pattern
+    return None if pattern is None or not pattern.tables or pattern.name != path.stem else pattern
 
 
 def _commented(text: str) -> str:

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import DAG, Asset, AssetOrTimeSchedule, CronDataIntervalTimetable, CronTriggerTimetable, Param, chain
+from airflow.sdk import (
+    DAG,
+    Asset,
+    AssetAny,
+    AssetOrTimeSchedule,
+    CronDataIntervalTimetable,
+    CronTriggerTimetable,
+    Param,
+    chain,
+)
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from airflow.sdk.exceptions import AirflowTimetableInvalid
@@ -25,7 +34,7 @@ from trendlake.jobs.actions.steps import STEPS
 from trendlake.jobs.airflow.notify import asset_of
 from trendlake.pipelines.authoring.pattern_page import pattern_page
 from trendlake.pipelines.authoring.validate import compiled_quietly
-from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.contracts.pattern_source import sources_of
 from trendlake.pipelines.project.dag_names import ingestion_id, revision_id
 from trendlake.pipelines.project.paths import PUBLISHED, Project, find_project
 from trendlake.pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
@@ -53,13 +62,13 @@ def pattern_dags(path: str, *, in_batch: bool = False) -> dict[str, DAG]:
         return {}
     dags = [runs_dag(pattern, path, page(project, pattern, plan, path))]
     if pattern.consistency != "weak":
-        dags.append(revise_dag(pattern, path, notified=str(pattern.source) not in profile.sources))
+        dags.append(revise_dag(pattern, path, notified=not set(pattern.tables) & set(profile.sources)))
     return {dag.dag_id: dag for dag in dags}
 
 
 def page(project: Project, pattern: Pattern, plan: AnyPlan, path: str) -> str:
-    contract = source_contract(project, str(pattern.source), (pattern.name,))
-    return pattern_page(pattern, plan, contract, Path(path).read_text(encoding="utf-8"))
+    contracts = [table.contract for table in sources_of(project, pattern).tables]
+    return pattern_page(pattern, plan, contracts, Path(path).read_text(encoding="utf-8"))
 
 
 def runs_dag(pattern: Pattern, path: str, doc_md: str) -> DAG:
@@ -73,7 +82,7 @@ def runs_dag(pattern: Pattern, path: str, doc_md: str) -> DAG:
         start_date=EPOCH,
         catchup=False,
         max_active_runs=2,
-        tags=["trendlake", pattern.kind, str(pattern.source), *pattern.tags],
+        tags=["trendlake", pattern.kind, *pattern.tables, *pattern.tags],
         default_args=defaults(pattern.owner),
         params=range_params(),
     ) as dag:
@@ -93,17 +102,17 @@ def range_params() -> dict[str, Param]:
 
 
 def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
-    """Updates published results: a run for each new version of the source. Other programs may write the source without
+    """Updates published results: a run for each new version of a table. Other programs may write the source without
     an event for Airflow; such a source is not `notified`, and there is a run at each time of the schedule too."""
     with DAG(
         dag_id=revision_id(pattern.name),
-        description=f"Late, changed and deleted events of {pattern.source} in the results of {pattern.name}",
-        schedule=on_new_versions(str(pattern.source), pattern, notified=notified),
+        description=f"Late, changed and deleted events of {', '.join(pattern.tables)} in the results of {pattern.name}",
+        schedule=on_new_versions(pattern, notified=notified),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,  # a second run would have nothing to do
         is_paused_upon_creation=False,  # it changes published results only
-        tags=["trendlake", "revise", pattern.kind, str(pattern.source), *pattern.tags],
+        tags=["trendlake", "revise", pattern.kind, *pattern.tables, *pattern.tags],
         default_args=defaults(pattern.owner),
     ) as dag:
         # A run started by an asset has no data interval and no logical date, and needs neither.
@@ -113,9 +122,10 @@ def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
     return dag
 
 
-def on_new_versions(source: str, pattern: Pattern, *, notified: bool) -> Any:
-    """The schedule of a DAG that revises: as `revise_dag` says."""
-    assets = [source_asset(source)]
+def on_new_versions(pattern: Pattern, *, notified: bool) -> Any:
+    """The schedule of a DAG that revises: as `revise_dag` says; of several tables at an event of any."""
+    several = [source_asset(table) for table in pattern.tables]
+    assets = several if len(several) == 1 else AssetAny(*several)
     if notified or pattern.schedule is None:
         return assets
     times = CronTriggerTimetable(pattern.schedule, timezone=pattern.time_zone or "UTC")

@@ -57,6 +57,10 @@ class Columns:
         """A column as it came, in one piece."""
         return self.once(("raw", name), lambda: _one_piece(self._table.column(name)))
 
+    def taken(self, name: str, rows: Int64s) -> pa.Array:
+        """A column as it came, of some rows."""
+        return self.raw(name).take(arrow(rows))
+
     def column(self, name: str) -> pa.Array:
         """The normalised array of a column (see `cep_core.events.normalise`)."""
         return self.once(("column", name), lambda: normalise(self.raw(name)))
@@ -177,6 +181,9 @@ class _Chosen(Columns):
     def raw(self, name: str) -> pa.Array:
         return self.once(("raw", name), lambda: self.whole.raw(name).take(self._index))
 
+    def taken(self, name: str, rows: Int64s) -> pa.Array:
+        return self.whole.taken(name, self.rows[rows])
+
     def column(self, name: str) -> pa.Array:
         return self.once(("column", name), lambda: self.whole.column(name).take(self._index))
 
@@ -207,6 +214,9 @@ class _Extended(Columns):
 
     def raw(self, name: str) -> pa.Array:
         return self.values if name == self.name else self.whole.raw(name)
+
+    def taken(self, name: str, rows: Int64s) -> pa.Array:
+        return self.values.take(arrow(rows)) if name == self.name else self.whole.taken(name, rows)
 
     def column(self, name: str) -> pa.Array:
         return self.values if name == self.name else self.whole.column(name)

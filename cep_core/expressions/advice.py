@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from trendlake.cep_core.errors import BadConditionError, Place, TypeMismatchError
 from trendlake.cep_core.events.number_texts import NumberTexts, number_texts
+from trendlake.cep_core.events.tables import plain_name
 from trendlake.cep_core.expressions.types import Resolve, infer
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.unparse import expression
@@ -80,7 +81,8 @@ class Adviser:
         names = tuple(dict.fromkeys(columns))
         if not names:
             return
-        message = f"{what} compares {' and '.join(names)} letter by letter, as texts: '10' comes before '9'"
+        written = " and ".join(map(plain_name, names))
+        message = f"{what} compares {written} letter by letter, as texts: '10' comes before '9'"
         self._add(Advice(message, "for numbers: logicalType: number in the contract", place, names))
 
     def _of_null(self, node: s.Expr, op: str, side: s.Expr, other: s.Expr, place: Callable[[s.Span], Place]) -> None:

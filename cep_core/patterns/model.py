@@ -13,10 +13,13 @@ from trendlake.cep_core.events.zones import zone_fault
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.parse import parse_duration
 from trendlake.cep_core.language.tree_builder import timestamp_us
+from trendlake.cep_core.patterns import lookups
 from trendlake.cep_core.patterns.expectations import ExpectationModel, mistakes
+from trendlake.cep_core.patterns.lookups import LookupModel
 from trendlake.cep_core.patterns.parameter_file import read_file
 from trendlake.cep_core.patterns.parameters import ForEachError, Parameters, read_lists, refuse_names
 from trendlake.cep_core.patterns.schedule import check_schedule
+from trendlake.cep_core.patterns.sources import Sources, Ties, source_mistakes
 from trendlake.cep_core.yaml.source import Source
 
 Selection = Literal["skip_till_any_match", "skip_till_next_match", "contiguous", "partition_contiguous"]
@@ -29,7 +32,7 @@ SnakeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 """Airflow takes no longer ones, and would have no DAG of the pattern's batch."""
 
-PROVENANCE_COLUMNS = frozenset({"plan_hash", "source_version", "run_id", "computed_at"})
+PROVENANCE_COLUMNS = frozenset({"plan_hash", "source_version", "source_versions", "run_id", "computed_at"})
 """Columns every results table has, whatever the kind."""
 RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"window_start", "window_end"}
 """Columns every results table of kind trends has: no measure or group may take their names."""
@@ -124,6 +127,12 @@ class Pattern(BaseModel):
     """The team or person that answers for it."""
     source: SourceName | None = None
     """The table of events: data_contracts/<source>.yaml; or results/<pattern>, another pattern's results."""
+    sources: Sources | None = None
+    """In place of `source`: the tables of events by the pattern's types, {Order: orders, Payment: payments}; or a
+    mapping of source, type, columns and idle for one."""
+    ties: Ties = None
+    """With `sources`: the tables in the order of their events at one time, else by name; or `sequence`, where one
+    counter numbers the events of all."""
     time_zone: TimeZone | None = None
     """The IANA name of the zone whose clocks count: for days and longer windows of kind trends, hour(), dayofweek() and
     date(), origin, schedule, --from and --to."""
@@ -140,6 +149,9 @@ class Pattern(BaseModel):
     consistency: Consistency = "middle"
     """The results that are published before the allowed lateness has passed: none (strong), those known so far, which
     revisions correct (middle), those known so far, for good (weak)."""
+    lookup: dict[Identifier, LookupModel] = Field(default_factory=dict)
+    """Reference tables whose columns become attributes of the events: {customer: {table: customers, key: customer_id,
+    columns: [segment]}}."""
     derive: dict[Identifier, str] = Field(default_factory=dict)
     """Columns of its own, computed of an event's columns: {local_hour: hour(at)}."""
     having: tuple[str, ...] = ()
@@ -177,7 +189,16 @@ class Pattern(BaseModel):
 
     def mistakes(self) -> list[TrendlakeError]:
         """The contradictions between keys that are each right by themselves, before any schema is known."""
-        return mistakes(self.expect, self.groups, self.measures, self.document)
+        own = mistakes(self.expect, self.groups, self.measures, self.document)
+        of_sources = source_mistakes(self.kind, self.source, self.sources, self.ties, self.document)
+        return [*of_sources, *lookups.mistakes(self.lookup, self.document), *own]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables whose events it reads, by name."""
+        if self.sources is None:
+            return () if self.source is None else (self.source,)
+        return tuple(sorted({entry.source for entry in self.sources.values()}))
 
 
 class FamilyPattern(Pattern):

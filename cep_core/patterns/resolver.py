@@ -4,7 +4,9 @@ places."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -14,12 +16,14 @@ from trendlake.cep_core.errors import (
     Place,
     TextError,
     TrendlakeError,
+    TypeMismatchError,
     UnknownAttributeError,
     UnknownTypeError,
     UnknownVariableError,
     did_you_mean,
 )
-from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.events.schema import EventSchema, family
+from trendlake.cep_core.events.tables import ROLES, TableColumn
 from trendlake.cep_core.expressions.advice import Adviser
 from trendlake.cep_core.expressions.local_clock import on_clock
 from trendlake.cep_core.expressions.types import ExpressionError, infer
@@ -47,6 +51,10 @@ class Checking:
         self.errors: list[TrendlakeError] = []
         self.adviser = Adviser(pattern.parameters.empty if pattern.parameters else None)
         self.types: dict[str, str] = {}
+        self.of_types: dict[str, TableColumn] = {}
+        """Columns of events of some types, of the union of several tables."""
+        self.faults: dict[str, TrendlakeError] = {}
+        """The errors of names that the events of some types do not have."""
         self.unread: set[str] = set()
         """Variables of a part of the pattern that was refused: conditions on them are no mistakes of their own."""
 
@@ -60,6 +68,7 @@ class Checking:
     def condition(self, text: str, path: Path_) -> s.Condition | None:
         """A condition whose parameters know their types; None where it is none, which is reported."""
         node = self.parsed(_condition, text, path)
+        node = None if node is None else self.named(node)
         try:
             known = None if node is None else typed(node, self.pattern.parameters)
         except UnknownHereError as error:
@@ -115,7 +124,7 @@ class Checking:
                 message, hint = f"'{name}' needs a variable", f"write {next(iter(self.types), 'V')}.{name}"
             raise ExpressionError(UnknownVariableError(message, hint=hint), attribute.span)
         self.variable(attribute.variable, attribute.span)
-        return self.column(attribute.name, attribute.span)
+        return self.column(attribute.name, attribute.span, attribute.variable)
 
     def variable(self, name: str, span: s.Span) -> None:
         """Raises ExpressionError where the pattern has no such variable."""
@@ -131,12 +140,78 @@ class Checking:
             return f"{word} is a type; its variable is '{of_type[0]}'"
         return did_you_mean(word, self.types)
 
-    def column(self, name: str, span: s.Span) -> str:
-        """The family of a column of the source. Raises ExpressionError."""
+    def column(self, name: str, span: s.Span, variable: str | None = None) -> str:
+        """The family of a column of the source, as events of a variable have it, or of all. Raises ExpressionError."""
         if name not in self.families:
-            hint = did_you_mean(name, self.families)
-            raise ExpressionError(UnknownAttributeError(f"the source has no attribute '{name}'", hint=hint), span)
+            cause = self.faults.get(name) or self.schema.unknown(name)
+            raise ExpressionError(copy(cause), span)
+        types = self.types.values() if variable is None else (self.types[variable],)
+        if (error := self.schema.looked_up_of(name, types)) is not None:
+            raise ExpressionError(error, span)
         return self.families[name]
+
+    # --- columns of several tables
+    def named(self, node: s.Condition) -> s.Condition:
+        """A condition whose names are those of columns: P.amount -> P.amount@Payment, where events are of several
+        tables."""
+        if self.schema.tables is None:
+            return node
+        if not isinstance(node, s.Equivalence):
+            return self.named_in(node)
+        scopes: dict[str, list[str | None]] = {}
+        for variable, name, _ in node.entries:
+            scopes.setdefault(name, []).append(variable)
+        columns = {name: name if None in scope else self._column_of(scope, name) for name, scope in scopes.items()}
+        entries = tuple((variable, columns[name], span) for variable, name, span in node.entries)
+        return replace(node, entries=entries)
+
+    def named_in(self, node: s.Expr) -> s.Expr:
+        """As `named`, of an expression."""
+        match node:
+            case s.Attribute(variable=variable, name=name):
+                return replace(node, name=self.column_of(variable, name)) if variable and name else node
+            case s.Unary(operand=operand):
+                return replace(node, operand=self.named_in(operand))
+            case s.Binary(left=left, right=right):
+                return replace(node, left=self.named_in(left), right=self.named_in(right))
+            case s.In(operand=operand, choices=choices):
+                return replace(node, operand=self.named_in(operand), choices=tuple(map(self.named_in, choices)))
+            case s.Call(arguments=arguments):
+                return replace(node, arguments=tuple(map(self.named_in, arguments)))
+        return node
+
+    def column_of(self, variable: str, name: str) -> str:
+        """The column of an attribute of the events under a variable."""
+        return self._column_of([variable], name)
+
+    def _column_of(self, variables: Sequence[str | None], name: str) -> str:
+        tables = self.schema.tables
+        types = {self.types.get(str(variable), "") for variable in variables}
+        if tables is None or name in ROLES or name in {name for one in self.schema.derived for name in one.names}:
+            return name
+        known = {one.name for one in tables.types}
+        if not types <= {ANY, *known}:
+            self.faults[f"{name}@"] = _FollowsError("")
+            return f"{name}@" if types & {ANY, *known, *self.types.values()} else name
+        types = known if ANY in types else types
+        try:
+            column = tables.column(types, name)
+        except (UnknownAttributeError, TypeMismatchError) as error:
+            column_name = f"{name}@{'+'.join(sorted(types))}"
+            self.faults[column_name] = error
+            return column_name
+        if column.name not in self.families:
+            self.of_types[column.name] = column
+            self.families[column.name] = family(column.type_name)
+        return column.name
+
+    @property
+    def schema_read(self) -> EventSchema:
+        """The schema with the columns of events of some types that are read."""
+        if self.schema.tables is None or not self.of_types:
+            return self.schema
+        schema = self.schema.wider({name: column.type_name for name, column in self.of_types.items()})
+        return schema.of_tables(self.schema.tables.with_columns(self.of_types.values()))
 
     def typed(self, node: s.Expr, path: Path_) -> str | None:
         """The family of an expression; None where it has none, which is reported."""

@@ -116,7 +116,7 @@ class Interests:
         try:
             if any(long_decimal(columns.type(name)) for name in plan.columns):
                 return False  # two that are one double are an error wherever they are
-            return self.unique_ids or schema.event_id not in plan.columns or columns.distinct(schema.event_id)
+            return self.unique_ids or not schema.reads_ids(plan.columns) or columns.distinct(schema.id_order)
         except (KeyError, TrendlakeError):
             return False
 

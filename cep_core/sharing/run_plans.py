@@ -5,17 +5,19 @@ A plan run alone is the case of one, by the same code, so that its rows do not d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from trendlake.cep_core.derived import derive, groups_of
-from trendlake.cep_core.errors import EngineFailureError, TrendlakeError
+from trendlake.cep_core.derived import derive, derive_tables
+from trendlake.cep_core.errors import BadEventsError, EngineFailureError, TrendlakeError
 from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.events.union import columns_read, read_together, united
 from trendlake.cep_core.having import rows_that_hold
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.plan import AnyPlan
@@ -29,16 +31,18 @@ LOWEST = -(2**63)
 
 def run_plans(
     plans: Sequence[AnyPlan],
-    events: pa.Table,
+    events: pa.Table | Mapping[str, pa.Table],
     windows: Sequence[range | None] | None = None,
     watermark: int | None = None,
+    reference: Mapping[str, pa.Table] | None = None,
 ) -> Iterator[tuple[int, Answer]]:
     """The number of each plan with its rows (`plan.result_schema`, of all keys, in any order) or its error; plans in
     any order. A plan's rows, or its error, are those of `run_plan`.
 
-    `events` may have columns and event types beyond those that a plan reads. `windows`: of each plan those that are
+    `events`: a table, or for plans of several tables each by its name, or their union (see `cep_core.events.tables`).
+    They may have columns and event types beyond those that a plan reads. `windows`: of each plan those that are
     computed (None: all). `watermark`: how far time is known to have come, microseconds, for rows that wait; else the
-    latest event of all, or the end of a plan's windows.
+    latest event of all, or the end of a plan's windows. `reference`: the tables that lookups read, by name.
 
     An error of one plan does not stop the others. An error that no user can fix is an `EngineFailureError` with the
     exception as its cause. Raises ValueError where `windows` are not as many as plans.
@@ -46,27 +50,38 @@ def run_plans(
     wanted = list(windows) if windows is not None else [None] * len(plans)
     if len(wanted) != len(plans):
         raise ValueError(f"{len(plans)} plans, and windows of {len(wanted)}")
-    taken = _taken(events)
-    for group in groups_of([plan.schema for plan in plans]):
-        yield from _run_group(plans, group, taken, wanted, watermark)
+    several = isinstance(events, Mapping)
+    taken = {name: _taken(table) for name, table in events.items()} if isinstance(events, Mapping) else _taken(events)
+    for group, schema in read_together([plan.schema for plan in plans]):
+        if several and schema.tables is None:
+            message = "the pattern reads one table, and several are given"
+            yield from ((number, BadEventsError(message, hint="give the one that it reads")) for number in group)
+        else:
+            yield from _run_group(plans, group, schema, taken, wanted, watermark, reference)
 
 
 def _run_group(
     plans: Sequence[AnyPlan],
     group: Sequence[int],
-    events: pa.Table,
+    schema: EventSchema,
+    events: pa.Table | Mapping[str, pa.Table],
     windows: Sequence[range | None],
     watermark: int | None,
+    reference: Mapping[str, pa.Table] | None,
 ) -> Iterator[tuple[int, Answer]]:
-    """`run_plans` for the plans of these numbers, which derive the same columns."""
+    """`run_plans` for the plans of these numbers, which derive and look up the same columns of the same tables."""
     try:
-        events = derive(events, plans[group[0]].schema)
+        table = _one_table(plans, group, schema, events, reference)
     except TrendlakeError as error:
-        yield from ((number, error) for number in group)
+        if isinstance(events, Mapping) and len(group) > 1:  # a column that one of them does not read may be wrong
+            for number in group:
+                yield from _run_group(plans, [number], plans[number].schema, events, windows, watermark, reference)
+        else:
+            yield from ((number, error) for number in group)
         return
     with_members = Unfolded([plans[number] for number in group])
     windows_of = [windows[group[owner]] for owner in with_members.owners]
-    shared = _Shared(Columns(events), with_members.plans, windows_of, watermark)
+    shared = _Shared(columns_read(table, schema), with_members.plans, windows_of, watermark)
     for number, answer in shared.answers():
         answer = _kept(with_members.plans[number], answer)
         for member in shared.equal[number]:
@@ -74,11 +89,32 @@ def _run_group(
                 yield group[owner], folded
 
 
-def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None) -> pa.Table:
+def _one_table(
+    plans: Sequence[AnyPlan],
+    group: Sequence[int],
+    schema: EventSchema,
+    events: pa.Table | Mapping[str, pa.Table],
+    reference: Mapping[str, pa.Table] | None,
+) -> pa.Table:
+    """The events of plans, of several tables their union, with the columns that they derive and look up."""
+    if isinstance(events, Mapping):
+        assert schema.tables is not None
+        names = dict.fromkeys(name for number in group for name in plans[number].columns)
+        events = united(derive_tables(events, schema.tables), schema.tables, tuple(names))
+    return derive(events, schema, reference)
+
+
+def run_plan(
+    plan: AnyPlan,
+    events: pa.Table | Mapping[str, pa.Table],
+    windows: range | None = None,
+    watermark: int | None = None,
+    reference: Mapping[str, pa.Table] | None = None,
+) -> pa.Table:
     """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
-    given. `watermark`: as of `run_plans`; this is its case of one plan. Raises TrendlakeError, and what else a failure
-    of the engine raises."""
-    ((_, answer),) = run_plans([plan], events, [windows], watermark)
+    given. `watermark`, `reference`: as of `run_plans`; this is its case of one plan. Raises TrendlakeError, and what
+    else a failure of the engine raises."""
+    ((_, answer),) = run_plans([plan], events, [windows], watermark, reference)
     if isinstance(answer, EngineFailureError) and answer.__cause__ is not None:
         raise answer.__cause__
     if isinstance(answer, TrendlakeError):

@@ -81,7 +81,7 @@ def run_stale(
     for pattern in patterns:
         try:
             run = prepare(lake, place.project, place.profile, pattern, "stale", 0, 1)
-            ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
+            ledger = read_ledger(run.lake, run.name, run.plan, run.sources.name)
             stale = older_versions(run, ledger)
         except TrendlakeError as error:
             typer.echo(f"{pattern}: {error}")

@@ -104,6 +104,9 @@ def _why(version: int, note: Mapping[str, Any]) -> str:
     if "source_version" not in note:
         return f"version {version}"
     what = "revision" if note.get("stage") == "revise" else "run"
+    if note.get("sources") is not None:
+        read = " ".join(f"{name}@{number}" for name, (number, _) in note["sources"].items())
+        return f"version {version}, {what} {note['run_id']} of {read}"
     return f"version {version}, {what} {note['run_id']} of the source's version {note['source_version']}"
 
 

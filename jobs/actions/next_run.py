@@ -46,22 +46,20 @@ class NextRuns:
     def choose(self, run: Run) -> Run | None:
         """The run of its interval, None if there is nothing to run; prints which windows these are. Raises
         SourceMissingError, StepOrderError, ProjectError."""
-        from trendlake.pipelines.lake.versions import newest
         from trendlake.pipelines.results.ledger import read_ledger
         from trendlake.pipelines.results.next_windows import next_windows
         from trendlake.pipelines.revision.repairs import repairs
 
-        source = newest(run.lake, run.warehouse.source(run.contract.name))
-        if source is None:
-            raise run.warehouse.missing(run.contract.name)
-        ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name, self.publications)
-        upcoming = next_windows(run, ledger, source.version)
+        newest = run.newest()
+        sources = run.known(newest)
+        ledger = read_ledger(run.lake, run.name, run.plan, run.sources.name, self.publications)
+        upcoming = next_windows(run, ledger, sources)
         if upcoming.windows:
             choice = _chosen(run, upcoming)
         else:
             choice = Choice(None, _reason(run, upcoming))
             typer.echo(f"{run.name}: nothing to run: {choice.reason}")
-            states = [repair for repair in repairs(run, ledger, source) if repair.state != "nothing_published"]
+            states = [repair for repair in repairs(run, ledger, newest) if repair.state != "nothing_published"]
             print_repairs(run.name, states)
         self.choices[run.name] = choice
         return choice.run
@@ -84,8 +82,8 @@ def _reason(run: Run, upcoming: NextWindows) -> str:
     from trendlake.pipelines.runs.intervals import interval_of
 
     if upcoming.reached is None:
-        return f"'{run.contract.name}' has no event that keeps its contract"
-    reached = f"'{run.contract.name}' reaches to {run.times.written(upcoming.reached)}"
+        return f"'{run.sources.name}' has no event that keeps its contract"
+    reached = f"'{run.sources.name}' reaches to {run.times.written(upcoming.reached)}"
     if run.lateness:
         reached += ", without the time that late events are waited for"
     if upcoming.published is None:

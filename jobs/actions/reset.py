@@ -63,7 +63,7 @@ def _again(place: Place, lake: Lake, name: str, pattern: str | None) -> str:
     try:
         word = pattern if name.startswith("results/") else name
         run = prepare(lake, place.project, place.profile, word, "reset", 0, 1)
-        shown = spans(read_ledger(run.lake, run.name, run.plan, run.contract.name).segments)
+        shown = spans(read_ledger(run.lake, run.name, run.plan, run.sources.name).segments)
     except TrendlakeError:  # the file is wrong, or the pattern has another table by now
         return f"`trendlake run {pattern}` computes results of it."
     commands = backfills(run.plan.windows, run.typed, shown[:1] and [(shown[0][0], shown[-1][1])], run.times)

@@ -103,7 +103,7 @@ def revise_source(source: str, run_id: str | None, profile: str | None, folder: 
     place = find_place(folder, profile, writes=True)
     names = patterns_below(place, source)
     if not names:
-        hint = did_you_mean(source, sorted(set(_sources(place).values())))
+        hint = did_you_mean(source, sorted({table for read in _sources(place).values() for table in read}))
         raise ProjectError(f"no pattern reads the source '{source}'", hint=hint)
     documents = _revise_each(place, names, run_id, if_published=True)
     return _verdict({"source": source, "patterns": documents})
@@ -133,20 +133,32 @@ def _revise_each(place: Place, names: Sequence[str], run_id: str | None, *, if_p
 
 def patterns_of(place: Place, source: str) -> list[str]:
     """The patterns that read a source."""
-    return [name for name, read in _sources(place).items() if read == source]
+    return [name for name, read in _sources(place).items() if source in read]
 
 
 def patterns_below(place: Place, source: str) -> list[str]:
     """The patterns that read a source, or results of such patterns: each after those whose results it reads."""
     from trendlake.pipelines.project.paths import PUBLISHED
 
-    readers: dict[str, list[str]] = {}
-    for name, read in _sources(place).items():
-        readers.setdefault(read, []).append(name)
+    sources, readers = _sources(place), dict[str, list[str]]()
+    for name, read in sources.items():
+        for table in read:
+            readers.setdefault(table, []).append(name)
     names = list(readers.get(source, ()))
-    for name in names:  # it grows: a pattern reads one source, so none comes twice
-        names += readers.get(f"{PUBLISHED}{name}", ())
-    return names
+    for name in names:  # it grows
+        names += [other for other in readers.get(f"{PUBLISHED}{name}", ()) if other not in names]
+    ordered: dict[str, None] = {}
+
+    def place_after_its_sources(name: str, readers_of_it: tuple[str, ...]) -> None:
+        for table in sources[name]:
+            above = table.removeprefix(PUBLISHED)
+            if above != table and above in names and above not in (*ordered, *readers_of_it, name):
+                place_after_its_sources(above, (*readers_of_it, name))
+        ordered.setdefault(name)
+
+    for name in names:
+        place_after_its_sources(name, ())
+    return list(ordered)
 
 
 def next_revision(source: str, patterns: list[str]) -> list[str]:
@@ -156,12 +168,12 @@ def next_revision(source: str, patterns: list[str]) -> list[str]:
     return [f"next: {command(f'revise {patterns[0]}' if len(patterns) == 1 else f'revise --source {source}')}"]
 
 
-def _sources(place: Place) -> dict[str, str]:
-    """The source of each pattern of the project that can be read, by the pattern's name."""
+def _sources(place: Place) -> dict[str, tuple[str, ...]]:
+    """The tables of each pattern of the project that can be read, by the pattern's name."""
     from trendlake.cep_core.load import read_pattern
 
     read = ((path.stem, read_pattern(path)[0]) for path in place.project.pattern_files())
-    return {name: pattern.source for name, pattern in read if pattern is not None and pattern.source is not None}
+    return {name: pattern.tables for name, pattern in read if pattern is not None}
 
 
 def revise_in_session(place: Place, lake: Lake, pattern: str, run_id: str, *, if_published: bool) -> dict[str, Any]:

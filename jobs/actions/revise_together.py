@@ -54,7 +54,7 @@ def by_source(patterns: Sequence[Revised]) -> list[list[Revised]]:
     Those that cannot be read come first."""
     groups: dict[str | None, list[Revised]] = {None: []}
     for pattern in patterns:
-        groups.setdefault(pattern.run.contract.name if pattern.run else None, []).append(pattern)
+        groups.setdefault(pattern.run.sources.name if pattern.run else None, []).append(pattern)
     return list(groups.values())
 
 

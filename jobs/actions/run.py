@@ -233,6 +233,7 @@ def _about(patterns: Patterns, name: str) -> dict[str, Any]:
         "pattern": name,
         "kind": pattern.kind,
         "source": pattern.source,
+        **({} if pattern.sources is None else {"sources": pattern.tables}),
         "schedule": pattern.schedule,
         "batch": batch_of(pattern, patterns.rule),
         "tags": pattern.tags,

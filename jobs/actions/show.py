@@ -116,15 +116,14 @@ def _file_of(place: Place, name: str) -> str:
 
 
 def _states(place: Place, lake: Lake, pattern: str) -> list[Repair]:
-    from trendlake.pipelines.lake.versions import newest
     from trendlake.pipelines.results.ledger import read_ledger
     from trendlake.pipelines.revision.repairs import Repair, repairs
     from trendlake.pipelines.runs.run import prepare
 
     run = prepare(lake, place.project, place.profile, pattern, "show", 0, 1)
     try:
-        ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
-        return repairs(run, ledger, newest(lake, run.warehouse.source(run.contract.name)))
+        ledger = read_ledger(run.lake, run.name, run.plan, run.sources.name)
+        return repairs(run, ledger, run.newest())
     except TrendlakeError:
         raise
     except Exception as error:  # of the run record or the source: the rows can be shown

@@ -53,14 +53,15 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     from trendlake.cep_core import PatternWarning
     from trendlake.pipelines.authoring.advice import certain
     from trendlake.pipelines.authoring.validate import compiled
-    from trendlake.pipelines.contracts.pattern_source import source_contract
+    from trendlake.pipelines.contracts.pattern_source import refuse_lookups, sources_of
 
     place, typed = find_place(folder, profile), options.interval
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         pattern, plan = compiled(place.project, place.project.pattern_path(options.pattern))
     interval = None if typed is None else interval_of(pattern, *typed, remark=not options.as_json)
-    contract = source_contract(place.project, str(pattern.source), (pattern.name,))
+    refuse_lookups(pattern)
+    contract = sources_of(place.project, pattern).contract
     began = time.monotonic()
     if options.events is not None:
         trial, where = _of_file(options.events, options.most, pattern, plan, contract, interval), f"{options.events}"

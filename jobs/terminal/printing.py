@@ -78,12 +78,15 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
     pattern, plan = compiled(project, project.pattern_path(name))
     text = explain(plan)
     console.print(text, soft_wrap=True)
-    orders = notes_on(project, str(pattern.source), [one for one in plan.advice if one.columns])
+    about_columns = [one for one in plan.advice if one.columns]
+    orders = [note for table in pattern.tables for note in notes_on(project, table, about_columns)]
     notes = [*plan.warnings, *certain(plan.advice), *orders]
     for note in orders:
         console.print(f"note      {note}", soft_wrap=True)
     by_time = "" if plan.windows.endless else " and by time"
-    console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'}{by_time}, from {pattern.source}")
+    console.print(
+        f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'}{by_time}, from {', '.join(pattern.tables)}"
+    )
     shared = shared_work(project, pattern, _batches_rule(project))
     for line in shared.lines() if shared else ():
         console.print(line, soft_wrap=True)
@@ -98,6 +101,7 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
         "pattern": pattern.name,
         "kind": plan.kind,
         "source": pattern.source,
+        **({} if pattern.sources is None else {"sources": pattern.tables}),
         "plan_hash": plan.hash,
         "columns": plan.columns,
         "cut_by": plan.unit_key,

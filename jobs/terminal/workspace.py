@@ -196,7 +196,7 @@ def id_order_of(record: Record) -> list[str]:
 
 def set_apart_of(record: Record) -> str:
     """`5 quarantined (id_unique)`; empty if no row was quarantined."""
-    return next((check.observed for check in record.checks if check.name == "set_apart" and check.failed), "")
+    return "; ".join(check.observed for check in record.checks if check.name == "set_apart" and check.failed)
 
 
 def changed(record: Record) -> bool:
@@ -215,12 +215,18 @@ def has_new_results(run: Run, record: Record) -> bool:
     return any(commit.note.get("run_id") == run.run_id and any(commit.changed) for commit in commits)
 
 
+def read_by(record: Record) -> str:
+    """The versions that a stage has read."""
+    if record.sources is None:
+        return f"{record.source} at version {record.source_version}"
+    return " ".join(f"{name}@{table['version']}" for name, table in record.sources.items())
+
+
 def summary(record: Record) -> str:
     """One line about what a stage did."""
     if record.stage == "check_source":
         return (
-            f"{record.source} at version {record.source_version}: {plural(record.rows_in or 0, 'row')} in, "
-            f"{set_apart_of(record) or 'none quarantined'}"
+            f"{read_by(record)}: {plural(record.rows_in or 0, 'row')} in, {set_apart_of(record) or 'none quarantined'}"
         )
     if record.stage == "compute":
         return f"{plural(record.windows or 0, 'window')}, {plural(record.rows_out or 0, 'result row')} staged"

@@ -35,7 +35,7 @@ def refuse_pattern(project: Project, profile: Profile, name: str) -> None:
 def dag_names(project: Project, profile: Profile) -> DagNames:
     """The DAGs of the project's patterns that can be read."""
     read = {path.stem: read_pattern(path)[0] for path in project.pattern_files()}
-    patterns = {name: pattern for name, pattern in read.items() if pattern and pattern.source and pattern.name == name}
+    patterns = {name: pattern for name, pattern in read.items() if pattern and pattern.tables and pattern.name == name}
     return DagNames.of(patterns, profile.batches, profile.sources)
 
 

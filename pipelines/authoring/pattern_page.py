@@ -11,7 +11,7 @@ from trendlake.pipelines.contracts.rule_text import expected_of
 from trendlake.pipelines.project.paths import upstream
 
 
-def pattern_page(pattern: Pattern, plan: AnyPlan, contract: Contract, text: str) -> str:
+def pattern_page(pattern: Pattern, plan: AnyPlan, contracts: Sequence[Contract], text: str) -> str:
     """`text`: the pattern file's. The automaton is drawn in letters: pages that show Markdown leave out pictures that
     are part of it."""
     parts = (
@@ -20,18 +20,23 @@ def pattern_page(pattern: Pattern, plan: AnyPlan, contract: Contract, text: str)
         block(text, "yaml"),
         "## Its automaton",
         block(explain(plan)),
-        f"## What the source {code(contract.name)} promises",
-        plain(contract.description),
-        "\n".join(columns(contract)),
-        promise(contract),
+        *(part for contract in contracts for part in _promises(contract)),
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def _promises(contract: Contract) -> Iterator[str]:
+    """The parts of the page about one table."""
+    yield f"## What the source {code(contract.name)} promises"
+    yield plain(contract.description)
+    yield "\n".join(columns(contract))
+    yield promise(contract)
+
+
 def batch_page(name: str, patterns: Sequence[Pattern]) -> str:
-    """The patterns of a batch for those who read its results, as Markdown: a table. They have one source."""
-    above = upstream(str(patterns[0].source))
-    source = f"the results of {code(above)}" if above else code(str(patterns[0].source))
+    """The patterns of a batch for those who read its results, as Markdown: a table. They read the same tables."""
+    over = [(table, upstream(table)) for table in patterns[0].tables]
+    source = " and ".join(f"the results of {code(above)}" if above else code(table) for table, above in over)
     rows = [f"| {code(item.name)} | {item.kind} | {cell(item.owner)} | {cell(item.description)} |" for item in patterns]
     head = f"The batch {code(name)}: patterns over {source} that run together, in one Spark application."
     return "\n".join([head, "", "| pattern | kind | owner | description |", "|---|---|---|---|", *rows, ""])

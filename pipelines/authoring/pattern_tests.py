@@ -31,6 +31,7 @@ from trendlake.cep_core.errors import (
 from trendlake.cep_core.events.schema import EventSchema, arrow_type
 from trendlake.cep_core.yaml.source import Source, plain, read_yaml
 from trendlake.pipelines.authoring.validate import compiled
+from trendlake.pipelines.contracts.pattern_source import refuse_lookups
 from trendlake.pipelines.project.paths import Project, files_of
 
 Row = dict[str, Any]
@@ -72,6 +73,7 @@ def run_tests(project: Project, file: Path) -> Iterator[Verdict]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         pattern, plan = compiled(project, project.pattern_path(file.stem))
+    refuse_lookups(pattern)
     for test in load_tests(project.own(file), plan):
         rows = run_plan(plan, table_of(test.events, plan.schema)).to_pylist()
         yield Verdict(pattern.name, test.name, tuple(differences(test.expect, rows)))

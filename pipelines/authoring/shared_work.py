@@ -86,7 +86,7 @@ def shared_work(project: Project, pattern: Pattern, rule: str | None) -> SharedW
         return None
     plans, invalid = dict[str, AnyPlan](), list[str]()
     for name, other in patterns.read.items():
-        if batch_of(other, rule) == batch and other.source == pattern.source:
+        if batch_of(other, rule) == batch and other.tables == pattern.tables:
             try:
                 plans[name] = compiled_quietly(project, project.pattern_path(name))[1]
             except (PatternErrors, ProjectError):

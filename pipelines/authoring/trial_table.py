@@ -23,6 +23,7 @@ from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.uniqueness import BROKEN
 from trendlake.pipelines.runs.events import all_parted
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.columns import beginning, column
 from trendlake.pipelines.steps.compute import reached
 
@@ -58,7 +59,7 @@ class HeldTable(HeldRows):
 
     def watermark(self, windows: range) -> int | None:
         """As a run's."""
-        return reached(replace(self.run, only=windows), self.version)
+        return reached(replace(self.run, only=windows), Versions.one(self.version))
 
 
 class TableBySpark:
@@ -104,4 +105,4 @@ class TableBySpark:
         rules = rows.column(FIRST_BROKEN)
         broken = {item["values"]: item["counts"] for item in rules.drop_null().value_counts().to_pylist()}
         good = events_of(rows.filter(rules.is_null()), run.contract, run.plan)
-        return Taken(good, rows.num_rows, broken, reached(run, self.version))
+        return Taken(good, rows.num_rows, broken, reached(run, Versions.one(self.version)))

@@ -14,7 +14,7 @@ from trendlake.cep_core.load import read_pattern
 from trendlake.pipelines.authoring.advice import notes_on
 from trendlake.pipelines.contracts.contract import contract_of
 from trendlake.pipelines.contracts.document import load_document
-from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.contracts.pattern_source import sources_of
 from trendlake.pipelines.contracts.results import check_templates
 from trendlake.pipelines.errors import ContractErrors, ProjectError
 from trendlake.pipelines.project.batches import batch_of
@@ -34,22 +34,27 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
     ContractErrors where nothing but the contract is; ProjectError for a link out of the project.
     """
     pattern, errors = read_pattern(project.own(path))
-    if pattern is None or pattern.source is None:
+    if pattern is None or not pattern.tables:
+        raise PatternErrors(errors)
+    if pattern.sources is not None and errors:
         raise PatternErrors(errors)
     refuse_bad_rename(project, pattern, path)
     try:
-        contract = source_contract(project, pattern.source, (pattern.name,))
+        sources = sources_of(project, pattern)
     except ProjectError as error:
-        error.place = pattern.document.place(("source",))
+        error.place = pattern.document.place(("source" if pattern.sources is None else "sources",))
         raise PatternErrors([*_errors_of_itself(path), error]) from None
     except PatternErrors as failure:
         own = _errors_of_itself(path)
         raise PatternErrors([*own, *failure.errors]) if own else failure from None
-    return pattern, compile_query(path, contract.event_schema())
+    return pattern, compile_query(path, sources.schema)
 
 
 def _errors_of_itself(path: Path) -> list[TrendlakeError]:
     """The errors of a pattern file that do not depend on the columns of its source."""
+    pattern, errors = read_pattern(path)
+    if pattern is not None and pattern.sources is not None:
+        return errors
     nothing = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string"})
     try:
         compile_query(path, nothing)
@@ -106,7 +111,7 @@ def _check(project: Project, profile: Profile, path: Path, among_others: Callabl
     if path.resolve().parent != project.contracts.resolve():
         pattern, plan = compiled(project, path)
         among_others(pattern)
-        return notes_on(project, str(pattern.source), plan.advice)
+        return [note for table in pattern.tables for note in notes_on(project, table, plan.advice)]
     document, source = load_document(project.own(path))
     if path.stem.startswith(TEMPLATES):
         templates = [file.stem for file in shipped("data_contracts").glob(f"{TEMPLATES}*.yaml")]

@@ -40,6 +40,27 @@ _ARROW = {
     pa.binary(): "binary",
     pa.date32(): "date",
 }
+_TYPES = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
+"""Arrow types by the names that contracts give them."""
+
+
+def arrow_type(spark_type: str) -> pa.DataType:
+    """The Arrow type of a column of a contract, such as `bigint` or `decimal(10,2)`."""
+    digits = re.fullmatch(r"decimal(?:\((\d+)(?:,(\d+))?\))?", spark_type)
+    if digits:
+        return pa.decimal128(int(digits[1] or 10), int(digits[2] or 0))
+    return _TYPES[spark_type]
 
 
 def spark_type(item: Property, *, lists: bool = False) -> str:

@@ -120,17 +120,18 @@ class Contract:
         there = any(rule.kind == "not_null" for rule in named)
         return there and any(rule.kind == "in_set" and set(rule.values) <= set(types) for rule in named)
 
-    def event_schema(self) -> EventSchema:
-        """The source as `cep_core` sees it: with the column `TYPE_COLUMN` where the type is a constant, `ID_COLUMN`
-        where the id is made. Raises KeyError for a table without event roles (a results table)."""
-        constant = {} if self.constant_type is None else {TYPE_COLUMN: "string"}
+    def event_schema(self, *, alone: bool = True) -> EventSchema:
+        """The source as `cep_core` sees it: with the column `TYPE_COLUMN` where the type is a constant (unless it is
+        not `alone`, but one of several), `ID_COLUMN` where the id is made. Raises KeyError for a table without event
+        roles (a results table)."""
+        constant = {} if self.constant_type is None or not alone else {TYPE_COLUMN: "string"}
         if self.made_id:
             constant[ID_COLUMN] = "string"
         schema = EventSchema(
             columns={column.name: column.type for column in self.columns} | constant,
             event_id=self.roles["event_id"],
             event_time=self.roles["event_time"],
-            event_type=self.roles.get("event_type", ""),
+            event_type="" if self.constant_type is not None and not alone else self.roles.get("event_type", ""),
             sequence=self.roles.get("sequence"),
             types=self.types,
             document=self.roles.get("document", ""),

@@ -10,14 +10,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trendlake.cep_core import AnyPlan, compile_plan, load_pattern
+from trendlake.cep_core import AnyPlan, Pattern, PatternErrors, compile_plan, load_pattern
+from trendlake.cep_core.errors import NotSupportedError
 from trendlake.cep_core.events.names import same_name
 from trendlake.cep_core.events.schema import family
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
 from trendlake.pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_contract
 from trendlake.pipelines.contracts.results import contract_name, results_contract
+from trendlake.pipelines.contracts.sources import Sources, SourceTable
 from trendlake.pipelines.errors import CycleError, ProjectError
 from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
+
+
+def sources_of(project: Project, pattern: Pattern, readers: tuple[str, ...] = ()) -> Sources:
+    """The tables that a pattern reads, with their contracts. `readers`, errors: as of `source_contract`; of several
+    wrong tables the first by name."""
+    readers = (*readers, pattern.name)
+    if pattern.sources is None:
+        return Sources.of(source_contract(project, str(pattern.source), readers))
+    idle = {entry.source: entry.idle for entry in pattern.sources.values()}
+    tables = [SourceTable(name, source_contract(project, name, readers), idle[name]) for name in sorted(idle)]
+    return Sources(tuple(tables), united=True)
 
 
 def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()) -> Contract:
@@ -33,14 +46,24 @@ def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()
         circle = " reads ".join((*readers[readers.index(name) :], name))
         raise CycleError(f"a pattern would read its own results: {circle}", hint="let one of them read another source")
     pattern = load_pattern(project.pattern_path(name))
-    read = source_contract(project, str(pattern.source), (*readers, name))
-    plan = compile_plan(pattern, read.event_schema())
+    refuse_lookups(pattern)
+    read = sources_of(project, pattern, readers)
+    plan = compile_plan(pattern, read.schema)
     keeps = results_contract(project.contract_path(contract_name(plan)), plan, name)
     return resubscribed(keeps, plan, read)
 
 
-def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
-    """The results of `plan` as a source of events. `read`: the contract of the plan's own source.
+def refuse_lookups(pattern: Pattern) -> None:
+    """Raises PatternErrors for a pattern whose columns are looked up: no step of a run reads reference tables yet."""
+    if pattern.lookup:
+        message = "a run reads no reference tables yet: `lookup` works in cep_core.evaluate, validate and explain"
+        place = pattern.document.place(("lookup",), key=True)
+        hint = "join the columns to the source upstream, or evaluate(query, events, reference={...})"
+        raise PatternErrors([NotSupportedError(message, place=place, hint=hint)])
+
+
+def resubscribed(results: Contract, plan: AnyPlan, read: Sources) -> Contract:
+    """The results of `plan` as a source of events. `read`: what the plan itself reads.
 
     Late events of that source change windows that end up to its lateness before its newest event; the newest window
     has begun by then and ends a length later. So a result is late by no more than both together, and as far in

@@ -75,6 +75,7 @@ def results_contract(path: Path, plan: AnyPlan, pattern: str) -> Contract:
     for item in document.table.properties:
         sort = item.custom("appliesTo")
         filled.extend([item] if sort is None else _fill(item, sorts[str(sort)], plan.result_shape.durations))
+    filled = [*_of_tables(filled, plan)]
     table = document.table.model_copy(update={"properties": tuple(_keyed(filled)), "name": pattern})
     whole: Document = document.model_copy(update={"schema_": (table,)})
     return contract_of(whole, source, events=False)
@@ -92,6 +93,20 @@ def _parameters(plan: AnyPlan) -> Iterator[Property]:
                 "primaryKey": True,
                 "description": "A parameter of the pattern; NULL is a value of its own.",
             }
+        )
+
+
+def _of_tables(properties: list[Property], plan: AnyPlan) -> Iterator[Property]:
+    """The properties of the rows of a pattern with `sources`: of several tables no single version is required, and each
+    row names those of all. No template has them, as any kind may have `sources`."""
+    tables = plan.schema.tables
+    for item in properties:
+        several = tables is not None and len(tables.tables) > 1 and item.name == "source_version"
+        yield item.model_copy(update={"required": False}) if several else item
+    if tables is not None:
+        about = {"name": "source_versions", "logicalType": "string", "physicalType": "string", "required": True}
+        yield Property.model_validate(
+            {**about, "description": "The versions of the tables the row was computed from, by name."}
         )
 
 

@@ -31,6 +31,7 @@ from trendlake.pipelines.results.staging import staged_folder
 from trendlake.pipelines.results.windows import MOST, fewer, united
 from trendlake.pipelines.runs.consistency import last_ready, ready
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.columns import column
 
 SHOWN = 10
@@ -51,12 +52,12 @@ class Beside:
     then_covered: tuple[Stretch, ...] = ()
 
 
-def of_run(run: Run, staged: DataFrame, source_version: int) -> list[Check]:
+def of_run(run: Run, staged: DataFrame, sources: Versions) -> list[Check]:
     """The checks of the run's windows, as staged, that may be published; none where nothing is expected."""
-    windows = ready(run.windows, last_ready(run, source_version)) if run.pattern.expect else range(0)
+    windows = ready(run.windows, last_ready(run, sources)) if run.pattern.expect else range(0)
     if not windows:
         return [_nothing(run, expected) for expected in run.pattern.expect]
-    ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
+    ledger = read_ledger(run.lake, run.name, run.plan, run.sources.name)
     wanted, published = ((windows[0], windows[-1]),), _published(run, ledger)
     back = (windows[0] - _longest(run), windows[0] - 1)
     parts = (staged, _read(run, ledger, (back,))) if _meet(published, back) else (staged,)

@@ -24,12 +24,12 @@ from pyspark.sql.types import StructField, StructType
 from trendlake.cep_core.events.arrays import arrow, repeated
 from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.column_names import name_fault, usable_name
+from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.errors import DeliveryError, SourceSchemaError
 from trendlake.pipelines.ingest.commits import own_commit, writing_lake
 from trendlake.pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
 from trendlake.pipelines.ingest.existing_rows import rows_sharing
-from trendlake.pipelines.ingest.readers.files import arrow_type
 from trendlake.pipelines.ingest.small_files import put_together
 from trendlake.pipelines.ingest.stored_ids import refuse_other_ids
 from trendlake.pipelines.ingest.typed_rows import typed, typed_table

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.ingest.readers.files import arrow_type
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.spark.columns import column
 from trendlake.pipelines.spark.frames import frame_of

@@ -36,7 +36,7 @@ def batch_of(pattern: Pattern, rule: str | None) -> str | None:
     """The name of the batch of a pattern; `rule`: the profile's `batches`. None where it runs alone."""
     if pattern.batch is not None or rule is None or pattern.schedule is None:
         return pattern.batch
-    words = re.sub(r"[*/,#-]", lambda sign: f" {CRON_SIGNS[sign[0]]} ", f"{pattern.source} {pattern.schedule}")
+    words = re.sub(r"[*/,#-]", lambda sign: f" {CRON_SIGNS[sign[0]]} ", f"{read_by(pattern)} {pattern.schedule}")
     words += f" {pattern.time_zone}" if pattern.time_zone else ""
     name = "_".join(re.findall(r"[a-z0-9]+", words.lower()))
     if len(name) <= LONGEST:
@@ -55,12 +55,17 @@ def batches_of(patterns: Mapping[str, Pattern], rule: str | None) -> dict[str, B
 
 
 def _batch(name: str, patterns: Mapping[str, Pattern]) -> Batch:
-    shared = {key: (item.source, item.schedule, _clock(item)) for key, item in patterns.items()}
+    shared = {key: (item.tables, item.schedule, _clock(item)) for key, item in patterns.items()}
     usual = Counter(shared.values()).most_common(1)[0][0]
     members = {key: item for key, item in patterns.items() if shared[key] == usual}
     first = next(iter(members.values()))
     others = {key: differences(item, first, name) for key, item in patterns.items() if key not in members}
-    return Batch(name, str(first.source), first.schedule, tuple(members), others)
+    return Batch(name, read_by(first), first.schedule, tuple(members), others)
+
+
+def read_by(pattern: Pattern) -> str:
+    """The tables that a pattern reads: `orders,payments`."""
+    return ",".join(pattern.tables)
 
 
 def _clock(pattern: Pattern) -> str | None:
@@ -77,7 +82,7 @@ def differences(member: Pattern, first: Pattern, batch: str) -> list[BadValueErr
             hint="the patterns of a batch share source, schedule and its time zone: give this one another batch",
         )
         for key, ours, theirs in (
-            ("source", member.source, first.source),
+            ("source" if member.sources is None else "sources", read_by(member), read_by(first)),
             ("schedule", member.schedule, first.schedule),
             ("time_zone", _clock(member), _clock(first)),
         )

@@ -23,7 +23,7 @@ KEYS: Mapping[str, Callable[[Pattern], Sequence[str]]] = {
     "kind": lambda pattern: (pattern.kind,),
     "tag": lambda pattern: pattern.tags,
     "owner": lambda pattern: (pattern.owner,),
-    "source": lambda pattern: (pattern.source or "",),
+    "source": lambda pattern: pattern.tables or ("",),
 }
 """The selectors that compare a key of the pattern's file."""
 BATCH = "batch"
@@ -125,7 +125,7 @@ class Patterns:
         queue = list(names)
         while queue:
             source = queue.pop()
-            readers = [name for name, pattern in self.read.items() if upstream(pattern.source or "") == source]
+            readers = [name for name, pattern in self.read.items() if source in map(upstream, pattern.tables)]
             queue += [name for name in readers if name not in reached]
             reached |= dict.fromkeys(readers)
         return list(reached)
@@ -134,18 +134,23 @@ class Patterns:
         """Each pattern after those of `names` whose results it reads."""
         if len(names) < 2:
             return names
-        sources: dict[str, str | None] = {}
+        above: dict[str, list[str]] = {}
         for name in names:
             pattern = read_pattern(self.project.pattern_path(name))[0]
-            sources[name] = upstream(pattern.source or "") if pattern is not None else None
+            read = () if pattern is None else pattern.tables
+            above[name] = [one for table in read if (one := upstream(table)) in names and one is not None]
         ordered: dict[str, None] = {}
+
+        def place(name: str, chain: tuple[str, ...]) -> None:
+            if name in chain:
+                raise CycleError(f"patterns read each other's results: {' -> '.join([*chain, name])}")
+            if name not in ordered:
+                for other in above[name]:
+                    place(other, (*chain, name))
+                ordered[name] = None
+
         for name in names:
-            chain = [name]  # a pattern has one source
-            while (above := sources[chain[-1]]) in sources and above not in ordered:
-                if above in chain:
-                    raise CycleError(f"patterns read each other's results: {' -> '.join([*chain, str(above)])}")
-                chain.append(str(above))
-            ordered |= dict.fromkeys(reversed(chain))
+            place(name, ())
         return list(ordered)
 
     def _instead(self, word: str) -> str | None:

@@ -15,6 +15,13 @@ from trendlake.pipelines.project.paths import TABLE_NAME
 from trendlake.pipelines.report.facts import PatternFacts
 
 
+def _tables(sources: object) -> str:
+    """The tables of `sources`, by name: `orders, payments`."""
+    entries = sources.values() if isinstance(sources, Mapping) else ()
+    names = {str(entry.get("source", "")) if isinstance(entry, Mapping) else str(entry) for entry in entries}
+    return ", ".join(sorted(names))
+
+
 def read_pattern(file: Path) -> PatternFacts:
     """The facts of `file`; a file that is no YAML mapping still gives its name and text."""
     content = file.read_text(encoding="utf-8")
@@ -33,7 +40,7 @@ def read_pattern(file: Path) -> PatternFacts:
         owner=_text(fields.get("owner")),
         schedule=_text(fields.get("schedule")),
         batch=_text(fields.get("batch")),
-        source=_text(fields.get("source")) or "",
+        source=_text(fields.get("source")) or _tables(fields.get("sources")),
         pattern=_text(fields.get("pattern")),
         where=_texts(fields.get("where")),
         returns={str(key): str(value) for key, value in returns.items()} if isinstance(returns, Mapping) else {},

@@ -28,11 +28,12 @@ def read_quarantine(lake: Lake, source: str, run: RunFacts) -> QuarantineFacts:
     """The rows that this run quarantined: how many rows, the most frequent rules and reasons, a sample row or more of
     each.
 
-    The rows are those of the run's id and source version, whichever pattern's run of that id wrote them.
+    The rows are those of the run's id and source version, whichever pattern's run of that id wrote them. Of a run that
+    reads several tables only how many they are.
     """
     path = lake.warehouse.quarantine(source)
     recorded = next((s.rows_quarantined for s in run.stages if s.rows_quarantined is not None), None)
-    if recorded == 0 or not exists(lake, path):
+    if recorded == 0 or "," in source or not exists(lake, path):
         return QuarantineFacts(rows=recorded or 0)
     table = Table.at(lake, path)
     names = [name for name in table.names if name not in ADDED]

@@ -171,8 +171,9 @@ def computed(
     return packed.mapInArrow(rows_of(work), from_arrow_schema(run.plan.result_schema))
 
 
-def answers_here(runs: Mapping[int, Run], events: pa.Table, watermark: int | None) -> Answers:
-    """The rows of runs over `events`, all columns, or their errors, computed in this process."""
+def answers_here(runs: Mapping[int, Run], events: pa.Table | Mapping[str, pa.Table], watermark: int | None) -> Answers:
+    """The rows of runs over `events`, all columns (of several tables by name), or their errors, computed in this
+    process."""
     numbers, plans = list(runs), [run.plan for run in runs.values()]
     for at, answer in run_plans(plans, events, [run.windows for run in runs.values()], watermark):
         yield numbers[at], answer if isinstance(answer, TrendlakeError) else answer.cast(plans[at].result_schema)

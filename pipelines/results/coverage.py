@@ -37,6 +37,8 @@ class Segment:
     contract: str | None
     sources: Versions | None
     unique: bool = False
+    contracts: tuple[tuple[str, str], ...] | None = None
+    """The fingerprints in `contract` by table, of a pattern with `sources`."""
 
     def same_form(self, other: Segment) -> bool:
         return (self.plan_hash, self.contract) == (other.plan_hash, other.contract)
@@ -74,6 +76,7 @@ class Claim:
     grid: Grid | None = None
     faulty: bool = False
     zone: Zone | None = None
+    contracts: tuple[tuple[str, str], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ def claim_of(note: Note, results_version: int) -> Claim | None:
         work.computed_in_part,
         note.grid,
         zone=note.zone,
+        contracts=None if note.contracts is None else tuple(sorted(note.contracts.items())),
     )
 
 
@@ -217,7 +221,7 @@ def _order(event: Claim | Alteration) -> tuple[int, bool]:
 def _claimed(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim) -> tuple[Segment, ...]:
     for low, high in claim.owned:
         first, last = _known_of(plan, segments, claim, low, high)
-        given = Segment(first, last, claim.plan_hash, claim.contract, claim.sources, claim.unique)
+        given = Segment(first, last, claim.plan_hash, claim.contract, claim.sources, claim.unique, claim.contracts)
         segments = overlaid(segments, given, newest=claim.quiet)
     for low, high in claim.withheld:
         asked = Segment(*_known_of(plan, segments, claim, low, high), claim.plan_hash, claim.contract, None)

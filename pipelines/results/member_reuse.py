@@ -125,7 +125,7 @@ def _same(run: Run, note: Note, sources: Versions) -> bool:
         and note.members.hashes is not None
         and note.plan_hash != plan.hash
         and sources.identified
-        and (note.sources, note.contract, note.lateness) == (sources, run.contract.fingerprint, run.lateness)
+        and (note.sources, note.contract, note.lateness) == (sources, run.sources.fingerprint, run.lateness)
     )
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from trendlake.cep_core.events.windows import BEGINNING
 from trendlake.pipelines.results.ledger import Ledger
-from trendlake.pipelines.runs.consistency import last_complete, oldest_good, watermark_of
+from trendlake.pipelines.runs.consistency import last_complete, least_watermark, oldest_good
 from trendlake.pipelines.runs.intervals import interval_of
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,16 @@ class NextWindows:
         return replace(run, start_us=start, end_us=end)
 
 
-def next_windows(run: Run, ledger: Ledger, version: int) -> NextWindows:
-    """`version`: the newest of the source. Raises StepOrderError, as `watermark_of`."""
-    reached = watermark_of(run, version)
+def next_windows(run: Run, ledger: Ledger, sources: Versions) -> NextWindows:
+    """`sources`: the newest versions. Raises StepOrderError, as `least_watermark`."""
+    reached = least_watermark(run, sources)
     published = last_published(ledger)
     if reached == BEGINNING:
         return NextWindows(range(0), published, range(0), None)
     last = last_complete(run, reached)
     if published is not None:
         return NextWindows(range(published + 1, max(published, last) + 1), published, range(0), reached)
-    oldest = oldest_good(run, version)
+    oldest = oldest_good(run, sources)
     first = last if oldest is None else run.plan.windows.after(oldest)
     if last < first:
         return NextWindows(range(0), None, range(0), reached)

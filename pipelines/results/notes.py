@@ -131,6 +131,8 @@ class Note:
     """Whether the ids of the tables are noted at all, be it that there is none."""
     zone: Zone | None = None
     """The clock of a pattern with a time zone."""
+    contracts: Mapping[str, str] | None = None
+    """The fingerprint of the contract of each of a pattern's `sources`, by its name."""
 
     @property
     def source_version(self) -> int | None:
@@ -162,6 +164,7 @@ class Note:
         values |= {"contract": self.contract, "lateness": self.lateness}
         values |= {"source_table": None if sources is None else sources.table_id}
         values |= {} if sources is None or not sources.named else {"sources": sources.as_json()}
+        values |= {} if self.contracts is None else {"contracts": dict(self.contracts)}
         values |= {} if self.grid is None else {"grid": self.grid.as_json()}
         values |= {} if self.zone is None else {"zone": self.zone.as_json()}
         values |= {"stretches": _lists(self.stretches)}
@@ -209,6 +212,7 @@ class Note:
             "source_table" in stored or "sources" in stored,
             "results_table" in stored,
             Zone.from_json(stored["zone"]) if stored.get("zone") else None,
+            dict(stored["contracts"]) if stored.get("contracts") else None,
         )
 
 

@@ -62,6 +62,7 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
         work=work,
         pattern=None if own else run.name,
         zone=zone_of(run, [windows for windows in shown if windows]),
+        contracts=run.sources.fingerprints if run.sources.united else None,
     )
 
 
@@ -109,7 +110,7 @@ def changed(run: Run, ledger: Ledger, notes: Sequence[Note], sources: Versions) 
     open_, settled = np.ones(len(pieces), bool), np.zeros(len(pieces), bool)
     for note in spoken:
         read = note.sources, note.contract, note.lateness
-        same = sources.identified and read == (sources, run.contract.fingerprint, run.lateness)
+        same = sources.identified and read == (sources, run.sources.fingerprint, run.lateness)
         same = same and note.plan_hash != run.plan.hash  # who asks for the same again gets it computed again
         for first, last, known in note.stretches or ():
             mine = pieces.inside(first, last)

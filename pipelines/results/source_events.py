@@ -16,8 +16,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from trendlake.cep_core.events.tables import id_column
 from trendlake.cep_core.plan import Reading
+from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.sources import SOURCE
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.parquet_scan import Files, Span, paths_by_delta, plain_files
 from trendlake.pipelines.lake.here.read import table_here
@@ -47,16 +50,26 @@ class SourceEvents:
 
     @classmethod
     def of(cls, runs: Sequence[tuple[Run, Record]], reading: Reading) -> SourceEvents:
-        """Of runs, each with the record of its check_source, of one version."""
+        """Of runs, each with the record of its check_source, of one version of one table. A run may be as of one of the
+        tables of its pattern (`Run.parts`)."""
         spans = [run.span for run, _ in runs]
         span = min(start for start, _ in spans), max(end for _, end in spans)
-        clean = all(checked.rows_quarantined == 0 for _, checked in runs)
-        checks = [check for _, checked in runs for check in checked.checks] if not clean else []
-        repeated = any(not check.success for check in checks if check.name == REPEATED)
-        return cls(runs[0][0], reading, span, int(runs[0][1].source_version or 0), clean, repeated)
+        run, version = runs[0][0], _version(*runs[0])
+        clean = all(_quarantined(run, checked) == 0 for run, checked in runs)
+        checks = [check for run, checked in runs for check in checked.checks if _about(run, check)]
+        repeated = not clean and any(not check.success for check in checks if check.name == REPEATED)
+        return cls(run, reading, span, version, clean, repeated)
 
     def frame(self) -> DataFrame:
         """The good rows: columns and event types of `reading`."""
+        rows = self.good()
+        if self.reading.interval_start is not None:  # the range has no end; and it is read by one run
+            end = self.reading.windows.end(self.run.windows[-1])
+            rows = rows.where(beginning(self.reading) < sf.timestamp_micros(sf.lit(end)))
+        return needed(self.run.contract, self.reading, rows)
+
+    def good(self) -> DataFrame:
+        """The good rows in the range, with the columns of the table."""
         contract, source = self.run.contract, self._source()
         inside = q.in_range(contract, *self.span)
         rows = source.where(inside)
@@ -64,15 +77,12 @@ class SourceEvents:
             rows = q.good_rows(q.annotate(rows, contract.rules, rest=source.where(~inside)))
         elif not self.clean:
             rows = q.keeping(rows, contract.rules)
-        if self.reading.interval_start is not None:  # the range has no end; and it is read by one run
-            end = self.reading.windows.end(self.run.windows[-1])
-            rows = rows.where(beginning(self.reading) < sf.timestamp_micros(sf.lit(end)))
-        return needed(contract, self.reading, rows)
+        return rows
 
     def here(self, most: int) -> pa.Table | NotHere:
         """The good rows in this process, all columns. Raises NotHereError, also where they are more than `most`."""
         contract, reading = self.run.contract, self.reading
-        if contract.made_id and reading.schema.event_id in reading.columns:
+        if contract.made_id and reads_id(self.run, self.reading):
             return NotHere("ids that are made of keys")
         table = table_here(self.run.lake, self.run.warehouse.source(contract.name), self.version)
         if contract.documents is not None:
@@ -89,7 +99,7 @@ class SourceEvents:
         """The files with those rows, where every row is good and the workers can read them by themselves: no column is
         missing."""
         contract, reading = self.run.contract, self.reading
-        if not self.clean or (contract.made_id and reading.schema.event_id in reading.columns):
+        if not self.clean or (contract.made_id and reads_id(self.run, self.reading)):
             return None
         files = self._paths()
         span = Span(contract.event_time, *self.span)
@@ -118,6 +128,27 @@ class SourceEvents:
         return read_at(self.run.lake, self.run.warehouse.source(self.run.contract.name), self.version)
 
 
+def _version(run: Run, checked: Record) -> int:
+    """The version of the run's table that was pinned."""
+    return int((checked.source_version if checked.sources is None else checked.sources[run.key]["version"]) or 0)
+
+
+def _quarantined(run: Run, checked: Record) -> int | None:
+    """How many rows of the run's table were."""
+    return checked.rows_quarantined if checked.sources is None else checked.sources[run.key]["quarantined"]
+
+
+def _about(run: Run, check: Check) -> bool:
+    """Whether a check is of the run's table."""
+    return run.key == SOURCE or (check.data or {}).get("source") == run.key
+
+
+def reads_id(run: Run, reading: Reading) -> bool:
+    """Whether the id of the events of the run's one table is read."""
+    tables = reading.schema.tables
+    return (reading.schema.event_id if tables is None else id_column(run.key)) in reading.columns
+
+
 def read_events(run: Run, checked: Record) -> DataFrame:
     """The good rows that one run needs, as Spark reads them."""
     return SourceEvents.of([(run, checked)], run.plan).frame()
@@ -133,13 +164,13 @@ def needed(contract: Contract, reading: Reading, good: DataFrame) -> DataFrame:
     if contract.constant_type is not None:
         good = good.withColumn(reading.schema.event_type, sf.lit(contract.constant_type))
     if contract.made_id:
-        good = good.withColumn(reading.schema.event_id, _id_of_key(contract.key))
+        good = good.withColumn(reading.schema.event_id, id_of_key(contract.key))
     types = reading.event_types
     if types is not None and not contract.assures(types):
         good = good.where(column(reading.schema.event_type).isin(list(types)))
     return good.select(*[column(name) for name in reading.columns])
 
 
-def _id_of_key(key: tuple[str, ...]) -> Column:
+def id_of_key(key: tuple[str, ...]) -> Column:
     """The values of a key as one text, another for each key: `["UA","2013-01-02 09:00:00"]`."""
     return sf.to_json(sf.array(*[column(name).cast("string") for name in key]))

@@ -47,6 +47,9 @@ ORIGIN = (
     StructField("computed_at", TimestampType()),
 )
 """Columns that say where a row comes from."""
+OF_SEVERAL = StructField("source_versions", StringType())
+"""One more, of patterns with `sources`: `orders@12 payments@7`. Their `source_version` is NULL where they read several
+tables."""
 LEFT = pa.schema(
     {"number": pa.int64(), "file": pa.string(), "rows": pa.int64()}
     | {name: pa.string() for name in ("code", "message", "hint", "trace")}
@@ -61,14 +64,13 @@ HIDDEN = "_"
 def write_staged(run: Run, results: DataFrame, sources: Versions) -> Staged:
     """Write the rows with their origin. Raises what a kernel raised for the user."""
     number = secrets.randbits(62)
-    rows = results.withColumns(
-        {
-            "plan_hash": hash_column(run),
-            "source_version": sf.lit(sources.only.version).cast("bigint"),
-            "run_id": sf.lit(run.run_id),
-            "computed_at": sf.current_timestamp(),
-        }
-    )
+    origin = {
+        "plan_hash": hash_column(run),
+        "source_version": sf.lit(sources.version).cast("bigint"),
+        "run_id": sf.lit(run.run_id),
+        "computed_at": sf.current_timestamp(),
+    }
+    rows = results.withColumns(origin | ({OF_SEVERAL.name: sf.lit(str(sources))} if sources.named else {}))
     with told_by_workers():
         rows.write.format("parquet").save(staged_folder(run, number))
     return number, read_staged(run, number).count()
@@ -228,13 +230,16 @@ class Origin:
     def of(cls, run: Run, sources: Versions) -> Origin:
         results = run.plan.result_schema
         name, by_value = run.plan.result_shape.hashed_by or (run.plan.owned(range(1))[0], None)
-        schema = pa.schema([*results, *_origin_schema()])
+        schema = pa.schema([*results, *_origin_schema(run.plan)])
         moment = time.time_ns() // 1000
         return cls(schema, results.get_field_index(name), hashes(run), sources, run.run_id, moment, by_value)
 
     def beside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with their origin."""
-        rest = (repeated(value, batch.num_rows) for value in (self.sources.only.version, self.run_id, self.moment))
+        version = self.sources.version
+        number = pa.nulls(batch.num_rows) if version is None else repeated(version, batch.num_rows)
+        about: list[str | int] = [self.run_id, self.moment, *([str(self.sources)] if self.sources.named else [])]
+        rest = (number, *(repeated(value, batch.num_rows) for value in about))
         owner = batch.column(self.owner)
         known = _known(owner, self.hashes) if self.by_value is None else hashes_of(owner, self.by_value)
         values = (known, *rest)
@@ -262,7 +267,7 @@ def read_folder(lake: Lake, folder: str, plan: AnyPlan) -> DataFrame:
 
 def staged_schema(plan: AnyPlan) -> StructType:
     """The columns of staged rows."""
-    return StructType([*from_arrow_schema(plan.result_schema).fields, *ORIGIN])
+    return StructType([*from_arrow_schema(plan.result_schema).fields, *origin_of(plan)])
 
 
 def staged_here(run: Run, number: int, most: int) -> pa.Table | NotHere:
@@ -271,7 +276,7 @@ def staged_here(run: Run, number: int, most: int) -> pa.Table | NotHere:
     folder = run.lake.on_disk(staged_folder(run, number))
     if folder is None:
         return NotHere("staged rows elsewhere")
-    schema = pa.schema([*run.plan.result_schema, *_origin_schema()])
+    schema = pa.schema([*run.plan.result_schema, *_origin_schema(run.plan)])
     files = [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]
     batches = (batch for file in files for batch in plain_batches(str(file), schema, all_groups, threads=True))
     return pa.Table.from_batches(at_most(batches, most), schema)
@@ -288,8 +293,13 @@ def refuse_lost(run: Run, number: int, recorded: int | None, there: int) -> None
         )
 
 
-def _origin_schema() -> pa.Schema:
-    return to_arrow_schema(StructType(list(ORIGIN)), timezone="UTC")
+def origin_of(plan: AnyPlan) -> tuple[StructField, ...]:
+    """The columns that say where a row of the plan comes from."""
+    return ORIGIN if plan.schema.tables is None else (*ORIGIN, OF_SEVERAL)
+
+
+def _origin_schema(plan: AnyPlan) -> pa.Schema:
+    return to_arrow_schema(StructType(list(origin_of(plan))), timezone="UTC")
 
 
 def staged_folder(run: Run, number: int) -> str:

@@ -72,14 +72,15 @@ class Affected:
         start = None if windows.endless else max(windows.start(affected[0]), BEGINNING)
         return start, min(windows.end(affected[-1]), END)
 
-    def events(self) -> Column:
+    def events(self, time_name: str | None = None) -> Column:
         """Whether a row's time, or its interval, is in the windows, or between windows that `MOST` joined; never
-        NULL."""
-        time, windows = column(self.plan.schema.event_time), self.plan.windows
+        NULL. `time_name`: the column with the time of events; None: that of the plan."""
+        time, windows = column(time_name or self.plan.schema.event_time), self.plan.windows
+        begins = time if self.plan.interval_start is None else beginning(self.plan)
         spans = [windows.span(range(first, last + 1)) for first, last in self.stretches]
         ends = united([(max(start, BEGINNING), min(end, END + 1)) for start, end in spans])
         inside = [
-            (time >= sf.timestamp_micros(sf.lit(start))) & (beginning(self.plan) < sf.timestamp_micros(sf.lit(end)))
+            (time >= sf.timestamp_micros(sf.lit(start))) & (begins < sf.timestamp_micros(sf.lit(end)))
             for start, end in fewer(ends, MOST)
         ]
         return sf.coalesce(reduce(lambda a, b: a | b, inside, sf.lit(False)), sf.lit(False))

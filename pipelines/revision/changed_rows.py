@@ -54,11 +54,11 @@ class ChangedRows:
 
 
 def changed_rows(run: Run, task: Task, most: int) -> ChangedRows:
-    """The rows that came and went since the version in `task.after`. Raises NotHereError, also where more than `most`
-    rows are to be held."""
+    """The rows of the run's one table that came and went since its version in `task.after`. Raises NotHereError, also
+    where more than `most` rows are to be held."""
     contract, path = run.contract, run.warehouse.source(run.contract.name)
-    source = table_here(run.lake, path, task.sources.only.version)
-    after = task.after.only.version
+    source = table_here(run.lake, path, task.sources.at(run.key).version)
+    after = task.after.at(run.key).version
     if contract.documents is not None:
         source.refuse_large_feed(after)
     names = [item.name for item in contract.columns]

@@ -10,7 +10,7 @@ compared (`pipelines.revision.changed_rows`), if it is small. Where there is mor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,38 +21,47 @@ import pyarrow.compute as pc
 from trendlake.cep_core import AnyPlan, run_plan
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.events.arrays import numbers
+from trendlake.cep_core.events.union import united
 from trendlake.cep_core.plan import event_windows, times_read
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.results import contract_name, results_contract
+from trendlake.pipelines.contracts.rules import unique_rules
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import inside, table_here
 from trendlake.pipelines.lake.here.write import shaped
 from trendlake.pipelines.lake.road import NotHere, NotHereError, either, refuse_more
 from trendlake.pipelines.lake.warehouse import with_retries
 from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.results.coverage import slice_of
 from trendlake.pipelines.results.provenance import identity
+from trendlake.pipelines.results.source_events import reads_id
 from trendlake.pipelines.results.staging import with_origin
-from trendlake.pipelines.results.windows import MOST, Stretch, united
+from trendlake.pipelines.results.union_events import no_rows
+from trendlake.pipelines.results.windows import MOST, Stretch
+from trendlake.pipelines.results.windows import united as united_stretches
 from trendlake.pipelines.revision.affected import Affected
 from trendlake.pipelines.revision.changed_pairs import ChangedPairs, changed_pairs
 from trendlake.pipelines.revision.changed_rows import ChangedRows, changed_rows
 from trendlake.pipelines.revision.changed_units import ChangedUnits, changed_units
 from trendlake.pipelines.revision.matching import matching
 from trendlake.pipelines.revision.renewed_rows import RenewedRows, renewed_rows
-from trendlake.pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
+from trendlake.pipelines.revision.revision import Refused, changes_check, quarantine_key
 from trendlake.pipelines.revision.rewrite import Published, Rewrite
 from trendlake.pipelines.revision.row_diff import differing
 from trendlake.pipelines.revision.scope import Task
 from trendlake.pipelines.revision.source_changes import SourceChanges
 from trendlake.pipelines.rules.great_expectations import judge_without
-from trendlake.pipelines.runs.events import good_events, typed
+from trendlake.pipelines.runs.consistency import of_table
+from trendlake.pipelines.runs.events import good_events, good_events_of_all, typed
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 
 Part = ChangedPairs | ChangedUnits
 """The events whose rows alone can differ."""
+Changed = tuple[tuple[Run, ChangedRows], ...]
+"""The rows that came and went in each table that has changed; each with the run as of that table."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class RevisionHere:
     task: Task
     affected: Affected
     rows: pa.Table
-    changed: ChangedRows
+    changed: Changed
     source_changes: SourceChanges
     checks: tuple[Check, ...] = ()
     rewrite: Rewrite | None = None
@@ -76,25 +85,32 @@ class RevisionHere:
 
     @property
     def unique(self) -> bool:
-        return self.changed.unique
+        """Of a table that has not changed, as it was."""
+        of_all = len(self.changed) == len(self.run.parts) or self.task.unique
+        return of_all and all(changed.unique for _, changed in self.changed)
 
     def find_affected(self, record: Record) -> None:
-        changed, broken = self.changed, self.changed.broken
-        record.rows_in, record.rows_out, record.windows = changed.rows, self.rows.num_rows, self.affected.count
-        record.rows_quarantined = broken.rows
-        if broken.rows:
-            about = "bad", self.run.run_id, self.run.contract.fingerprint, self.task.after, self.task.sources
-            self.source_changes.once(about, self._quarantine)
-        record.checks += [changes_check(self.task, changed.rows, self.affected), broken.check()]
+        broken = {part.key: changed.broken for part, changed in self.changed}
+        rows = sum(changed.rows for _, changed in self.changed)
+        record.rows_in, record.rows_out, record.windows = rows, self.rows.num_rows, self.affected.count
+        record.rows_quarantined = sum(one.rows for one in broken.values())
+        for part, changed in self.changed:
+            if changed.broken.rows:
+                about = "bad", part.run_id, *_since(part, self.task)
+                self.source_changes.once(about, partial(self._quarantine, part, changed))
+        record.checks.append(changes_check(self.task, rows, self.affected))
+        record.checks += [of_table(part, broken.get(part.key, Broken()).check()) for part in self.run.parts]
 
-    def _quarantine(self) -> None:
-        run, task, path = self.run, self.task, self.run.warehouse.quarantine(self.run.contract.name)
-        write = partial(q.append_quarantine, run.lake, self.changed.bad, path, key=quarantine_key(run, task))
-        version = task.sources.only.version
-        with_retries(lambda: write(run_id=run.run_id, source_version=version), "writing the quarantine")
+    def _quarantine(self, part: Run, changed: ChangedRows) -> None:
+        path, version = part.warehouse.quarantine(part.contract.name), self.task.sources.at(part.key).version
+        write = partial(q.append_quarantine, part.lake, changed.bad, path, key=quarantine_key(part, self.task))
+        with_retries(lambda: write(run_id=part.run_id, source_version=version), "writing the quarantine")
 
     def compute(self, record: Record) -> None:
-        refuse_lost(self.run, self.changed.broken, self.changed.source_rows)
+        refused = Refused()
+        for part, changed in self.changed:
+            refused.ask(part, changed.broken, partial(int, changed.source_rows))
+        refused.raise_all()
         record.interval_from, record.interval_to = self.affected.interval
         record.checks += self.checks
 
@@ -121,24 +137,29 @@ def revision_here(
 ) -> RevisionHere | NotHere:
     """The rows that a revision would publish. Writes nothing. `changes`: of revisions that read the same source. Raises
     NotHereError, as what it reads does."""
-    plan, contract, changes = run.plan, run.contract, changes or SourceChanges()
+    plan, changes = run.plan, changes or SourceChanges()
     if task.reason is not None or task.due or not task.settled or plan.waits or run.pattern.expect:
         return NotHere("more than the change feed decides about the rows")
-    if contract.made_id and plan.schema.event_id in plan.columns:
+    if any(part.contract.made_id and reads_id(part, plan) for part in run.parts):
         return NotHere("ids that are made of keys")
-    about = contract.fingerprint, run.warehouse.source(contract.name), task.sources
-    since = *about, task.after, task.unique
-    changed = changes.once(since, lambda: changed_rows(run, task, limits.REVISED))
+    of_parts: list[tuple[Run, ChangedRows]] = []
+    for one in run.parts:
+        if task.after.at(one.key) != task.sources.at(one.key):
+            of_parts.append((one, changes.once(_since(one, task), partial(changed_rows, one, task, limits.REVISED))))
+    if run.sources.united:
+        return _of_several(run, task, results_version, tuple(of_parts), changes)
+    ((_, changed),) = of_parts
+    contract, since = run.contract, _since(run, task)
     seen = matching(run, changed.good, changes, since)
     affected = Affected(plan, touched(plan, seen, task.published))
     if not affected.stretches:
-        return RevisionHere(run, task, affected, plan.result_schema.empty_table(), changed, changes)
+        return RevisionHere(run, task, affected, plan.result_schema.empty_table(), tuple(of_parts), changes)
     if len(affected.stretches) > MOST:
         return NotHere("windows all over the place")
     renewal = renewed_rows(run, task, results_version, changed.source, seen) if changed.every is None else None
     if renewal is not None:
         affected = Affected(plan, touched=renewal.touched or affected.stretches)
-        return _revision(run, task, affected, changed, changes, renewal.rows, renewal.published, renewal)
+        return _revision(run, task, affected, tuple(of_parts), changes, renewal.rows, renewal.published, renewal)
     slices = tuple(times_read(plan, range(first, last + 1)) for first, last in affected.stretches)
     part = changed_pairs(run, seen) or changed_units(run, seen) if changed.every is None else None
     if part is not None:
@@ -147,19 +168,69 @@ def revision_here(
         computed = computed.filter(part.chosen(computed))
         if part.allows(published.near, computed.num_rows):
             affected = Affected(plan, touched=affected.stretches)
-            return _revision(run, task, affected, changed, changes, computed, published, part)
+            return _revision(run, task, affected, tuple(of_parts), changes, computed, published, part)
     if contract.documents is not None:
         changed.source.refuse_large()
     published = _published(run, results_version, affected)
     events = changes.once((*since, slices), lambda: _events(run, changed, slices))
     computed = _computed(run, events, affected, slices)
-    return _revision(run, task, affected, changed, changes, computed, published)
+    return _revision(run, task, affected, tuple(of_parts), changes, computed, published)
+
+
+def _since(run: Run, task: Task) -> tuple[object, ...]:
+    """The key of the changes of the run's one table."""
+    after, upto = task.after.at(run.key).version, task.sources.at(run.key).version
+    path = run.warehouse.source(run.contract.name)
+    return run.contract.fingerprint, path, upto, after, task.unique
+
+
+def _of_several(
+    run: Run, task: Task, results_version: int, of_parts: Changed, changes: SourceChanges
+) -> RevisionHere | NotHere:
+    """As `revision_here`, over a union: some of its tables have changed. Raises NotHereError."""
+    plan = run.plan
+    came = {part.key: no_rows(part, plan) for part in run.parts}
+    came |= {part.key: changed.good for part, changed in of_parts}
+    affected = Affected(plan, touched(plan, _united(run, came), task.published))
+    if not affected.stretches:
+        return RevisionHere(run, task, affected, plan.result_schema.empty_table(), of_parts, changes)
+    if len(affected.stretches) > MOST:
+        return NotHere("windows all over the place")
+    slices = tuple(times_read(plan, range(first, last + 1)) for first, last in affected.stretches)
+    known = {part.key: changed for part, changed in of_parts}
+    events: dict[str, pa.Table] = {}
+    for part in run.parts:
+        key = (*_since(part, task), slices)
+        events[part.key] = changes.once(key, partial(_events_of, part, task, known.get(part.key), slices))
+    refuse_more(sum(rows.num_rows for rows in events.values()), limits.REVISED, "events")
+    published = _published(run, results_version, affected)
+    computed = _computed(run, _united(run, events), affected, slices)
+    return _revision(run, task, affected, of_parts, changes, computed, published)
+
+
+def _united(run: Run, rows: Mapping[str, pa.Table]) -> pa.Table:
+    """Rows of several tables, by name, as one. Raises NotHereError: Spark's workers tell which row is at fault."""
+    assert run.plan.schema.tables is not None
+    try:
+        return united(rows, run.plan.schema.tables, run.plan.columns)
+    except TrendlakeError as error:
+        raise NotHereError(str(error)) from error
+
+
+def _events_of(part: Run, task: Task, changed: ChangedRows | None, slices: tuple[Stretch, ...]) -> pa.Table:
+    """The good events in `slices` of one of several tables; `changed`: None where it has not. Raises NotHereError."""
+    if changed is not None:
+        return _events(part, changed, slices)
+    table = table_here(part.lake, part.warehouse.source(part.contract.name), task.sources.at(part.key).version)
+    if task.unique or not unique_rules(part.contract.rules):
+        return good_events(part, table, united_stretches(slices), limits.REVISED)
+    return good_events_of_all(part, table, united_stretches(slices), limits.REVISED)
 
 
 def _events(run: Run, changed: ChangedRows, slices: tuple[Stretch, ...]) -> pa.Table:
     """The good events in `slices`. Raises NotHereError."""
     if changed.every is None:
-        return good_events(run, changed.source, united(slices), limits.REVISED)
+        return good_events(run, changed.source, united_stretches(slices), limits.REVISED)
     return changed.every.filter(inside(changed.every, run.contract.event_time, slices))
 
 
@@ -167,7 +238,7 @@ def _revision(
     run: Run,
     task: Task,
     affected: Affected,
-    changed: ChangedRows,
+    changed: Changed,
     changes: SourceChanges,
     computed: pa.Table,
     published: Published,
@@ -229,20 +300,20 @@ def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple
     ranges = np.unique(np.stack([first, last + 1], axis=1), axis=0)
     inside = [
         (max(a, first), min(b, last + 1))
-        for a, b in united((int(a), int(b)) for a, b in ranges if a < b)
+        for a, b in united_stretches((int(a), int(b)) for a, b in ranges if a < b)
         for first, last in spans
         if a <= last and b > first
     ]
-    return tuple(united(inside, last=True))
+    return tuple(united_stretches(inside, last=True))
 
 
 def _computed(run: Run, good: pa.Table, affected: Affected, slices: Sequence[Stretch]) -> pa.Table:
     """The rows of the touched windows, whose good events are in `slices`, of all units."""
-    plan, contract = run.plan, run.contract
-    events = _needed(plan, contract, good)
+    plan, time = run.plan, run.plan.schema.event_time
+    events = good if run.sources.united else _needed(plan, run.contract, good)
     try:
         parts = [
-            run_plan(plan, _within(events, contract.event_time, span), range(first, last + 1)).cast(plan.result_schema)
+            run_plan(plan, _within(events, time, span), range(first, last + 1)).cast(plan.result_schema)
             for (first, last), span in zip(affected.stretches, slices, strict=True)
         ]
     except TrendlakeError as error:

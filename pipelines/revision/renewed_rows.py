@@ -77,13 +77,13 @@ def renewed_rows(run: Run, task: Task, results: int, source: TableHere, seen: pa
         left = left.filter(arrow(answer.left))
         if not left.num_rows:
             break
-    made = pa.concat_tables(fresh)
-    if near + made.num_rows > renewal.limit(plan):  # of a pane, of which not all rows are known
+    fresh_rows = pa.concat_tables(fresh)
+    if near + fresh_rows.num_rows > renewal.limit(plan):  # of a pane, of which not all rows are known
         return None
-    made, gone = made.filter(inside(made, time, slices)), pa.concat_tables(old)
-    ends = [_ends(one[name]) for one, name in ((made, time), (gone, time), (changed, run.contract.event_time))]
+    fresh_rows, gone = fresh_rows.filter(inside(fresh_rows, time, slices)), pa.concat_tables(old)
+    ends = [_ends(one[name]) for one, name in ((fresh_rows, time), (gone, time), (changed, run.contract.event_time))]
     windows = _windows(run, task, [one for one in ends if one is not None])
-    return RenewedRows(made, Published(table, time, gone, near), windows)
+    return RenewedRows(fresh_rows, Published(table, time, gone, near), windows)
 
 
 def _reaches(renewal: Renewal, run: Run) -> Iterator[int | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -16,8 +16,9 @@ from trendlake.pipelines.results.ledger import Ledger
 from trendlake.pipelines.results.next_windows import last_published
 from trendlake.pipelines.results.windows import Stretch
 from trendlake.pipelines.revision.scope import backfills, gaps_of, older_versions, other_forms, task_of
-from trendlake.pipelines.runs.consistency import EARLIEST, last_complete, limit_of, newest_good
+from trendlake.pipelines.runs.consistency import last_complete, least_watermark_here
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 
 State = Literal[
     "nothing_published",
@@ -43,14 +44,14 @@ class Repair:
     command: str | None
 
 
-def repairs(run: Run, ledger: Ledger, source: TableVersion | None) -> list[Repair]:
-    """The states of the results of the run's pattern that are to be repaired, in the order in which to do it. `source`:
-    the newest version of its source, None where there is no table."""
+def repairs(run: Run, ledger: Ledger, newest: Mapping[str, TableVersion | None]) -> list[Repair]:
+    """The states of the results of the run's pattern that are to be repaired, in the order in which to do it. `newest`:
+    the newest version of each of its tables by its key, None where there is no table."""
     states = [*_other_forms(run, ledger.segments), *_wrong(run, ledger), *_gaps(run, ledger.segments)]
     if not ledger.segments:
         states.append(Repair("nothing_published", None, "nothing is published", f"run {run.typed}"))
-    if source is not None:
-        states += [*_behind(run, ledger, source), *_due(run, ledger, source)]
+    if all(table is not None for table in newest.values()):
+        states += [*_behind(run, ledger, newest), *_due(run, ledger, run.known(newest))]
     return states
 
 
@@ -77,35 +78,36 @@ def _wrong(run: Run, ledger: Ledger) -> Iterator[Repair]:
         yield Repair("wrong_version", stale.count, text, f"backfill {run.typed} --stale")
 
 
-def _behind(run: Run, ledger: Ledger, source: TableVersion) -> Iterator[Repair]:
+def _behind(run: Run, ledger: Ledger, newest: Mapping[str, TableVersion | None]) -> Iterator[Repair]:
     """A `weak` pattern is not revised: its results show the version of the source that was the newest then."""
     if run.pattern.consistency == "weak" or all(item.plan_hash != run.plan.hash for item in ledger.segments):
         return
     try:
-        task = task_of(run, ledger, source)
+        task = task_of(run, ledger, newest)
     except TrendlakeError as error:
         yield Repair("source_unreadable", None, error.message, None)
         return
-    newest = f"'{run.contract.name}' is at version {task.sources}"
+    there = (
+        f"'{run.sources.name}' is at {task.sources.words}" if not task.sources.named else f"newest is {task.sources}"
+    )
     if task.reason is not None:
         yield Repair("behind_source", None, task.reason, f"revise {run.typed}")
     elif task.published and task.after != task.sources:
-        yield Repair("behind_source", None, f"{newest}, results show version {task.after}", f"revise {run.typed}")
+        yield Repair("behind_source", None, f"{there}, results show {task.after.words}", f"revise {run.typed}")
     elif task.due:
         count = sum(last - first + 1 for first, last in task.due)
         text = f"{plural(count, 'window')} held back for late events can be published"
         yield Repair("behind_source", count, text, f"revise {run.typed}")
 
 
-def _due(run: Run, ledger: Ledger, source: TableVersion) -> Iterator[Repair]:
+def _due(run: Run, ledger: Ledger, sources: Versions) -> Iterator[Repair]:
     """Where this process can read the newest events: for a note, no job of Spark is started."""
     published = last_published(ledger)
     if published is None:
         return
     with suppress(TrendlakeError):
-        near = EARLIEST, limit_of(run, source.version) + 1
-        newest = either(lambda: newest_good(run, source.version, near), lambda: None)
-        count = 0 if newest is None else last_complete(run, newest - run.lateness) - published
+        reached = either(lambda: least_watermark_here(run, sources), lambda: None)
+        count = 0 if reached is None else last_complete(run, reached) - published
         if count > 0:
             text = "after the last published one is complete", "after the last published one are complete"
             yield _of_windows("windows_due", (1, count), *text, f"run {run.typed}")

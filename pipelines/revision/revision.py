@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from trendlake.pipelines.check import Check
@@ -48,8 +50,10 @@ class Revision(Protocol):
 
 
 def quarantine_key(run: Run, task: Task) -> str:
-    """The facts, in addition to the run and its version, that decide which rows a revision quarantines."""
-    return f"revise {task.after} {run.contract.fingerprint} {task.sources.table_id}"
+    """The facts, in addition to the run and its version, that decide which rows of its one table a revision
+    quarantines."""
+    table, after = task.sources.at(run.key), task.after.at(run.key)
+    return f"revise {after.version} {run.contract.fingerprint} {table.table_id}"
 
 
 def refuse_lost(run: Run, broken: Broken, rows: int) -> None:
@@ -62,10 +66,33 @@ def refuse_lost(run: Run, broken: Broken, rows: int) -> None:
         )
 
 
+@dataclass
+class Refused:
+    """The tables that lost more rows than their contracts tolerate: all are asked before one is an error."""
+
+    errors: list[ToleranceError] = field(default_factory=list)
+
+    def ask(self, part: Run, broken: Broken, rows: Callable[[], int]) -> None:
+        """As `refuse_lost` of one table; its `rows` are counted where some are lost."""
+        if broken.lost:
+            try:
+                refuse_lost(part, broken, rows())
+            except ToleranceError as error:
+                self.errors.append(error)
+
+    def raise_all(self) -> None:
+        """Raises ToleranceError that names each of them."""
+        if len(self.errors) == 1:
+            raise self.errors[0]
+        if self.errors:
+            hints = " and ".join(str(error.hint) for error in self.errors)
+            raise ToleranceError("; ".join(error.message for error in self.errors), hint=hints)
+
+
 def changes_check(task: Task, rows: int, affected: Affected) -> Check:
     """The check of a revision that follows the change feed. `rows`: of the source that came or went."""
     touched = f"{plural(affected.count, 'window')} touched"
-    observed = f"{plural(rows, 'row')} changed from version {task.after} to {task.sources}: {touched}"
+    observed = f"{plural(rows, 'row')} changed from {task.after.words} to {task.sources}: {touched}"
     upto = {"from_version": task.after.version, "to_version": task.sources.version}
     data = {"rows": rows, "windows": affected.count, **upto}
     return Check("revision", True, observed, "change feed", data=data)

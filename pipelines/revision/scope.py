@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -55,28 +55,28 @@ class Task:
         )
 
 
-def task_of(run: Run, ledger: Ledger, source: TableVersion | None) -> Task:
-    """`source`: the newest version of the run's source, None where there is no table. Raises SourceMissingError,
-    SourceSchemaError, StepOrderError (nothing is published)."""
-    if source is None:
-        raise run.warehouse.missing(run.contract.name)
+def task_of(run: Run, ledger: Ledger, newest: Mapping[str, TableVersion | None]) -> Task:
+    """`newest`: the newest version of each of the run's tables by its key, None where there is no table. Raises
+    SourceMissingError, SourceSchemaError, StepOrderError (nothing is published)."""
+    sources = run.known(newest)
     mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]
     if not mine:
         form = "in this form " if ledger.segments else ""
         raise StepOrderError(
             f"{run.name} has published nothing {form}that could be revised", hint=to_publish(run, ledger)
         )
-    sources = Versions.one(source.version, source.table_id)
-    q.check_columns(source.schema, run.contract)
+    for part in run.parts:
+        if (table := newest[part.key]) is not None:
+            q.check_columns(table.schema, part.contract)
     published = [segment for segment in mine if segment.sources is not None]
     shown = {segment.sources for segment in published if segment.sources is not None}
     after = oldest([*shown]) if shown else sources
     reason = None
-    if any(segment.contract != run.contract.fingerprint for segment in published):
-        reason = f"the contract of '{run.contract.name}' has changed"
+    if any(segment.contract != run.sources.fingerprint for segment in published):
+        reason = _changed_contract(run, published)
     else:
-        reason = _incomparable(run, published, source)
-    last = last_ready(run, source.version) if len(published) < len(mine) else None
+        reason = _incomparable(run, [*shown], sources)
+    last = last_ready(run, sources) if len(published) < len(mine) else None
     held = [ready(range(item.first, item.last + 1), last) for item in mine if item.sources is None]
     due = tuple((windows[0], windows[-1]) for windows in held if windows)
     unique = all(segment.unique for segment in published)
@@ -90,23 +90,37 @@ def older_versions(run: Run, ledger: Ledger) -> StaleRows | None:
     return stale_rows(run.plan, spans(mine), ledger.row_versions)
 
 
-def _incomparable(run: Run, published: Sequence[Segment], source: TableVersion) -> str | None:
-    """Why the versions of the source that published windows show cannot be compared with its newest; None where they
-    can be."""
-    name = run.contract.name
-    shown = [segment.sources for segment in published if segment.sources is not None]
-    tables = {one.table_id for one in shown}
-    if None in tables:
-        return (
-            f"it is not known which version of '{name}' the results show: other programs have changed the results, "
-            f"or the table of '{name}' is younger than notes that do not name it"
-        )
-    if tables - {source.table_id}:
-        return f"the table of '{name}' was made anew since the results were computed"
-    if any(one.only.version > source.version for one in shown):
-        return (
-            f"'{name}' is at version {source.version}, the results show a later one: an older copy was put in its place"
-        )
+def _changed_contract(run: Run, published: Sequence[Segment]) -> str:
+    """Names the tables whose contracts some windows do not show."""
+    present = run.sources.fingerprints
+    names = sorted(
+        {run.sources.table(key).contract.name for item in published for key in present if _other(item, key, present)}
+    )
+    return " and ".join(f"the contract of '{name}' has changed" for name in names)
+
+
+def _other(segment: Segment, key: str, present: Mapping[str, str]) -> bool:
+    """Whether a window shows another contract of a table; where its note names no tables, it may be any."""
+    return segment.contracts is None or dict(segment.contracts).get(key) != present[key]
+
+
+def _incomparable(run: Run, shown: Sequence[Versions], sources: Versions) -> str | None:
+    """Why the versions that published windows show cannot be compared with the newest; None where they can be."""
+    for newest in sources.tables:
+        name = run.sources.table(newest.name).contract.name
+        tables = [one.at(newest.name) for one in shown]
+        if any(table.table_id is None for table in tables):
+            return (
+                f"it is not known which version of '{name}' the results show: other programs have changed the results, "
+                f"or the table of '{name}' is younger than notes that do not name it"
+            )
+        if any(table.table_id != newest.table_id for table in tables):
+            return f"the table of '{name}' was made anew since the results were computed"
+        if any(table.version > newest.version for table in tables):
+            return (
+                f"'{name}' is at version {newest.version}, the results show a later one: "
+                "an older copy was put in its place"
+            )
     return None
 
 

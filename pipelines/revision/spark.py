@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.sharing.changes import binds_some
@@ -30,15 +32,16 @@ from trendlake.pipelines.results.ledger import Ledger
 from trendlake.pipelines.results.source_events import needed
 from trendlake.pipelines.results.staged_checks import judged, refuse_failed
 from trendlake.pipelines.results.staging import read_staged, stage_nothing
+from trendlake.pipelines.results.union_events import own_columns, union_frame
 from trendlake.pipelines.results.windows import Stretch
 from trendlake.pipelines.revision.affected import Affected, touched_by
 from trendlake.pipelines.revision.change_feed import Changes, NoFeed, changes, lost
 from trendlake.pipelines.revision.difference import Difference, counted, difference
 from trendlake.pipelines.revision.matching import columns_of, matching
-from trendlake.pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
+from trendlake.pipelines.revision.revision import Refused, changes_check, quarantine_key
 from trendlake.pipelines.revision.scope import Task
 from trendlake.pipelines.revision.source_changes import NET, SourceChanges
-from trendlake.pipelines.runs.consistency import watermark_of
+from trendlake.pipelines.runs.consistency import least_watermark, of_table
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.columns import column
@@ -53,8 +56,8 @@ class SparkRevision:
     def __init__(self, run: Run, ledger: Ledger, task: Task, changes: SourceChanges) -> None:
         self.run, self.ledger, self.task, self.changes = run, ledger, task, changes
         self.affected, self.unique = Affected(run.plan), False
-        self._broken = Broken()
-        """Rows in quarantine since the published version."""
+        self._broken: dict[str, Broken] = {}
+        """Rows in quarantine since the published version, of each table by its key."""
         self._staged: DataFrame | None = None
         self._persisted: list[DataFrame] = []
 
@@ -78,33 +81,55 @@ class SparkRevision:
         record.checks.append(Check("revision", True, observed, "change feed", data=data))
 
     def _follow_changes(self, record: Record) -> NoFeed | None:
-        """Finds the units and windows that changed events affect; the reason if the change feed cannot say."""
+        """Finds the units and windows that changed events affect; the reason if a change feed cannot say."""
         run, task = self.run, self.task
-        contract, path = run.contract, run.warehouse.source(run.contract.name)
-        after, upto = task.after.only.version, task.sources.only.version
-        key = path, contract.fingerprint, task.after, task.sources, task.settled, task.unique
-
-        def read() -> Changes | NoFeed:
-            answer = changes(run.lake, path, contract, after, upto, settled=task.settled, unique=task.unique)
-            if isinstance(answer, Changes):
-                self.changes.hold(answer.persisted)
-            return answer
-
-        changed = self.changes.once(("changes", *key), read)
-        if isinstance(changed, NoFeed):
-            return changed
-        record.rows_in = changed.rows
+        of_parts: list[tuple[Run, Changes]] = []
+        for part in run.parts:
+            if task.after.at(part.key) == task.sources.at(part.key):
+                continue  # nothing has changed in this one of several tables
+            changed = self.changes.once(("changes", *_key(part, task)), partial(self._changes, part))
+            if isinstance(changed, NoFeed):
+                return NoFeed(f"'{part.key}': {changed.reason}") if run.sources.united else changed
+            of_parts.append((part, changed))
+        rows = sum(changed.rows for _, changed in of_parts)
+        record.rows_in = rows
         waiting = (*task.due, *_waiting(run, task))
-        good = self._good(changed, key) if changed.rows else None
-        self.affected = touched_by(run.plan, good, task.published, waiting)
-        self.unique = changed.unique
+        self.affected = touched_by(run.plan, self._came_or_went(of_parts), task.published, waiting)
+        self.unique = task.unique if not of_parts else all(changed.unique for _, changed in of_parts)
+        if len(of_parts) < len(run.parts):
+            self.unique = self.unique and task.unique
         if self.affected.pairs is not None:
             self._persisted.append(self.affected.pairs)
-        if changed.rows:
-            self._broken = self.changes.once(("bad", run.run_id, *key), lambda: _quarantine(run, changed.bad, task))
-        record.rows_quarantined, record.windows = self._broken.rows, self.affected.count
-        record.checks += [changes_check(task, changed.rows, self.affected), self._broken.check()]
+        for part, changed in of_parts:
+            if changed.rows:
+                key = "bad", run.run_id, *_key(part, task)
+                self._broken[part.key] = self.changes.once(key, partial(_quarantine, part, changed.bad, task))
+        record.rows_quarantined = sum(broken.rows for broken in self._broken.values())
+        record.windows = self.affected.count
+        record.checks.append(changes_check(task, rows, self.affected))
+        record.checks += [of_table(part, self._broken.get(part.key, Broken()).check()) for part in run.parts]
         return None
+
+    def _changes(self, part: Run) -> Changes | NoFeed:
+        """Those of one table."""
+        task = self.task
+        after, upto = task.after.at(part.key).version, task.sources.at(part.key).version
+        path = part.warehouse.source(part.contract.name)
+        answer = changes(part.lake, path, part.contract, after, upto, settled=task.settled, unique=task.unique)
+        if isinstance(answer, Changes):
+            self.changes.hold(answer.persisted)
+        return answer
+
+    def _came_or_went(self, of_parts: Sequence[tuple[Run, Changes]]) -> DataFrame | None:
+        """The good rows that did and that the plan may match, its columns; None where there is none."""
+        of_parts = [(part, changed) for part, changed in of_parts if changed.rows]
+        if not of_parts:
+            return None
+        if not self.run.sources.united:
+            ((part, changed),) = of_parts
+            return self._good(changed, _key(part, self.task))
+        rows = [(part, changed.good(own_columns(part, self.run.plan))) for part, changed in of_parts]
+        return union_frame(self.run, rows, self.run.plan)
 
     def _good(self, changed: Changes, key: object) -> DataFrame | None:
         """The good rows that came or went and that the plan may match, its columns; None where there is none. Of many
@@ -124,55 +149,82 @@ class SparkRevision:
         windows, affected = self.run.plan.windows, self.affected.windows
         hull = replace(self.run, start_us=windows.end(affected[0]) - 1, end_us=windows.end(affected[-1]))
         record.interval_from, record.interval_to = self.affected.interval
-        source = read_at(
-            self.run.lake, self.run.warehouse.source(self.run.contract.name), self.task.sources.only.version
-        )
         if self.unique and not self.task.due:
-            self._stage_unique(hull, source, record)
+            self._stage_unique(hull, record)
         else:
-            self._stage_any(hull, source, record)
+            self._stage_any(hull, record)
         self._check_staged(record)
 
-    def _stage_unique(self, hull: Run, source: DataFrame, record: Record) -> None:
+    def _stage_unique(self, hull: Run, record: Record) -> None:
         """No key is repeated: each row is judged alone."""
-        run = self.run
-        _refuse_lost(run, self._broken, source)
-        rows = q.keeping(source.where(self.affected.events()), run.contract.rules)
-        events = needed(run.contract, run.plan, self.affected.of_units(rows)).persist(StorageLevel.MEMORY_AND_DISK)
+        refused, rows = Refused(), []
+        for part in self.run.parts:
+            source = self._source(part)
+            refused.ask(part, self._broken.get(part.key, Broken()), source.count)
+            rows.append((part, q.keeping(source.where(self._inside(part)), part.contract.rules)))
+        refused.raise_all()
+        events = self._events(rows).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             record.staged_version, record.rows_out = self._stage(hull, events, events.count())
         finally:
             events.unpersist()
 
-    def _stage_any(self, hull: Run, source: DataFrame, record: Record) -> None:
+    def _stage_any(self, hull: Run, record: Record) -> None:
         """Rows that repeat a key are looked for."""
-        run, affected = self.run, self.affected
-        inside, everything = affected.events(), affected.stretches == self.task.windows
-        if not affected.touched and everything:  # as a run does: a row without a time may be of any
-            inside |= column(run.contract.event_time).isNull()
-        annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
-        annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
+        affected, refused = self.affected, Refused()
+        everything = affected.stretches == self.task.windows
+        good: list[tuple[Run, DataFrame]] = []
+        held: list[DataFrame] = []
+        counted, quarantined, repeated = 0, 0, False
         try:
-            rows, bad, repeats = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
-            # A late row that is bad may be alone in its window: what a change lost counts against the whole table.
-            if affected.touched:
-                _refuse_lost(run, self._broken, source)
-            else:
-                broken = _quarantine(run, annotated.where(sf.size(BROKEN) > 0), self.task) if bad else Broken()
-                record.rows_in, record.rows_quarantined = rows, broken.rows
-                record.checks.append(broken.check())
-                _refuse_lost(run, broken, annotated)
-            events = needed(run.contract, run.plan, affected.of_units(q.good_rows(annotated)))
-            record.staged_version, record.rows_out = self._stage(hull, events, rows)
+            for part in self.run.parts:
+                rules, source, inside = part.contract.rules, self._source(part), self._inside(part)
+                if not affected.touched and everything:  # as a run does: a row without a time may be of any
+                    inside |= column(part.contract.event_time).isNull()
+                annotated = q.annotate(source.where(inside), rules, rest=source.where(~inside))
+                held.append(annotated.persist(StorageLevel.MEMORY_AND_DISK))
+                rows, bad, repeats = held[-1].agg(sf.count(sf.lit(1)), *broken_rows(part.contract)).collect()[0]
+                # A late row that is bad may be alone in its window: what a change lost counts against the whole table.
+                if affected.touched:
+                    refused.ask(part, self._broken.get(part.key, Broken()), source.count)
+                else:
+                    broken = _quarantine(part, held[-1].where(sf.size(BROKEN) > 0), self.task) if bad else Broken()
+                    quarantined += broken.rows
+                    record.checks.append(of_table(part, broken.check()))
+                    refused.ask(part, broken, held[-1].count)
+                counted, repeated = counted + rows, repeated or bool(repeats)
+                good.append((part, q.good_rows(held[-1])))
+            if not affected.touched:
+                record.rows_in, record.rows_quarantined = counted, quarantined
+            refused.raise_all()
+            record.staged_version, record.rows_out = self._stage(hull, self._events(good), counted)
         finally:
-            annotated.unpersist()
-        self.unique = not repeats and (self.unique or everything)
+            for frame in held:
+                frame.unpersist()
+        self.unique = not repeated and (self.unique or everything)
+
+    def _source(self, part: Run) -> DataFrame:
+        """The newest version of one table."""
+        path = part.warehouse.source(part.contract.name)
+        return read_at(part.lake, path, self.task.sources.at(part.key).version)
+
+    def _inside(self, part: Run) -> Column:
+        """Whether rows of one table are in the affected windows."""
+        return self.affected.events(part.contract.event_time)
+
+    def _events(self, good: Sequence[tuple[Run, DataFrame]]) -> DataFrame:
+        """The events of the affected units, of good rows of each table."""
+        plan = self.run.plan
+        if self.run.sources.united:
+            return self.affected.of_units(union_frame(self.run, good, plan))
+        ((part, rows),) = good
+        return needed(part.contract, plan, self.affected.of_units(rows))
 
     def _stage(self, hull: Run, events: DataFrame, rows: int) -> tuple[int, int]:
         """As `write_staged`, of the affected windows' events, `rows` at most."""
         if not rows:
             return stage_nothing(hull, self.task.sources)
-        time = min(hull.end_us, watermark_of(self.run, self.task.sources.only.version)) if self.run.plan.waits else None
+        time = min(hull.end_us, least_watermark(self.run, self.task.sources)) if self.run.plan.waits else None
         return cut_and_stage(hull, events, rows, self.task.sources, time, self.affected.rows)
 
     def _check_staged(self, record: Record) -> None:
@@ -210,7 +262,7 @@ def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
     if not run.plan.waits:
         return ()
     try:
-        reached = min(watermark_of(run, some.only.version) for some in (task.after, task.sources))
+        reached = min(least_watermark(run, some) for some in (task.after, task.sources))
     except StepOrderError:  # the older one's log entry is gone
         return task.published
     except (PySparkException, Py4JJavaError) as error:
@@ -230,10 +282,10 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
             with_retries(
                 lambda: q.write_quarantine(
                     run.lake,
-                    q.bad_rows(bad, run.run_id, task.sources.only.version),
+                    q.bad_rows(bad, run.run_id, task.sources.at(run.key).version),
                     run.warehouse.quarantine(run.contract.name),
                     run_id=run.run_id,
-                    source_version=task.sources.only.version,
+                    source_version=task.sources.at(run.key).version,
                     key=quarantine_key(run, task),
                     rows=broken.rows,
                 ),
@@ -244,7 +296,8 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
         bad.unpersist()
 
 
-def _refuse_lost(run: Run, broken: Broken, of: DataFrame) -> None:
-    """As `refuse_lost`; the rows are counted where some are lost."""
-    if broken.lost:
-        refuse_lost(run, broken, of.count())
+def _key(part: Run, task: Task) -> tuple[object, ...]:
+    """The key of the changes of one table."""
+    path = part.warehouse.source(part.contract.name)
+    after, upto = task.after.at(part.key), task.sources.at(part.key)
+    return path, part.contract.fingerprint, after.version, upto.version, task.settled, task.unique

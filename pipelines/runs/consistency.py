@@ -9,14 +9,18 @@ whatever the clock says. (CEDR: Barga et al. 2007, section 2.)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from trendlake.cep_core.events.arrays import arrow
-from trendlake.cep_core.events.windows import END, clock_text
+from trendlake.cep_core.events.windows import BEGINNING, END, clock_text
 from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.sources import SOURCE
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import TableHere, table_here
 from trendlake.pipelines.lake.lake import read_at
@@ -24,6 +28,7 @@ from trendlake.pipelines.lake.road import NotHere, answer_of, either, tried
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.runs.events import OfSource, are_good, events_in
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.watermark import future_limit, watermark, watermark_at
 from trendlake.pipelines.spark.columns import beginning, column
 
@@ -35,11 +40,11 @@ SOME_ROWS = 1000
 """About how many rows are read at first, to know the newest good one."""
 
 
-def last_ready(run: Run, version: int) -> int | None:
-    """The last window that may be published of a version of the source; None: any may."""
+def last_ready(run: Run, sources: Versions) -> int | None:
+    """The last window that may be published of these versions; None: any may."""
     if run.pattern.consistency != "strong":
         return None
-    return last_complete(run, watermark_of(run, version))
+    return last_complete(run, least_watermark(run, sources))
 
 
 def last_complete(run: Run, reached: int) -> int:
@@ -49,9 +54,60 @@ def last_complete(run: Run, reached: int) -> int:
     return windows.complete(reached) if run.pattern.consistency == "strong" else windows.after(reached) - 1
 
 
+def least_watermark(run: Run, sources: Versions, span: tuple[int, int] | None = None) -> int:
+    """The watermark of these versions, microseconds: of several tables the least. `span`: as of `watermark`. Raises
+    StepOrderError, as `future_limit`."""
+    reached = min(watermarks(run, sources, span).values())
+    return reached if span is None or not run.sources.united else max(span[0], min(span[1], reached))
+
+
+def watermarks(run: Run, sources: Versions, span: tuple[int, int] | None = None) -> dict[str, int]:
+    """The watermark of each table, by its key: a table that may be idle counts as at least so far behind the largest
+    of all. It then takes all times to know that largest one, and `span` is ignored. Raises StepOrderError."""
+    near = span if all(table.idle_us is None for table in run.sources.tables) else None
+    return _with_idle(run, {part.key: watermark_of(part, sources.at(part.key).version, near) for part in run.parts})
+
+
+def _with_idle(run: Run, own: Mapping[str, int]) -> dict[str, int]:
+    """The watermark of each table by its own events, and by those of all where it may be idle."""
+    newest, reached = max(own.values()), dict[str, int]()
+    for table in run.sources.tables:
+        least = own[table.key] if table.idle_us is None else newest - table.idle_us
+        reached[table.key] = max(own[table.key], least)
+    return reached
+
+
+def least_watermark_here(run: Run, sources: Versions) -> int | None:
+    """As `least_watermark`, by this process; None where a table has no event. Raises NotHereError."""
+    own: dict[str, int] = {}
+    for part in run.parts:
+        version = sources.at(part.key).version
+        newest = newest_good(part, version, (EARLIEST, limit_of(part, version) + 1))
+        if newest is None:
+            return None
+        own[part.key] = newest - part.lateness
+    return min(_with_idle(run, own).values())
+
+
+def of_table(part: Run, check: Check) -> Check:
+    """A check of the one table of a run; of a pattern with `sources` it names the table."""
+    if part.key == SOURCE:
+        return check
+    return replace(check, observed=f"{part.key}: {check.observed}", data={**check.data, "source": part.key})
+
+
+def watermark_check(run: Run, reached: Mapping[str, int]) -> Check:
+    """The check that lists the watermark of each table, and which one holds the pattern. `reached`: of `watermarks`."""
+    least = min(reached.values())
+    observed = ", ".join(f"{key} {_moment(at)}" for key, at in reached.items())
+    holds = " and ".join(key for key, at in reached.items() if at == least)
+    data = {"watermarks": dict(reached), "watermark": least}
+    return Check("watermark", True, observed, f"the least of all, that of {holds}", data=data)
+
+
 def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) -> int:
-    """The watermark of a version of the run's source, microseconds; `span`: as of `watermark`. Raises StepOrderError,
-    as `future_limit`."""
+    """The watermark of a version of the run's one table, microseconds; `span`: as of `watermark`. Raises
+    StepOrderError, as `future_limit`."""
     limit, time = limit_of(run, version), run.contract.event_time
     near = EARLIEST if span is None else span[0], limit + 1
     return either(
@@ -111,9 +167,14 @@ def newest_good(run: OfSource, version: int, near: tuple[int, int]) -> int | Non
     return None
 
 
-def oldest_good(run: Run, version: int) -> int | None:
-    """The moment, microseconds, at which the first good event of a version begins; None if there is none. An event
+def oldest_good(run: Run, sources: Versions) -> int | None:
+    """The moment, microseconds, at which the first good event of these versions begins; None if there is none. An event
     without an interval begins at its time."""
+    oldest = [_oldest(part, sources.at(part.key).version) for part in run.parts]
+    return min((time for time in oldest if time is not None), default=None)
+
+
+def _oldest(run: Run, version: int) -> int | None:
 
     def here() -> int | None:
         rows = _rows_near(run, _source(run, version), (EARLIEST, LATEST))
@@ -163,6 +224,8 @@ def _good(run: Run, version: int) -> DataFrame:
 
 
 def _moment(micros: int) -> str:
+    if micros == BEGINNING:
+        return "no event"
     return clock_text(micros, " ") if micros <= END else "a time after the year 9999"
 
 

@@ -10,8 +10,8 @@ from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import table_id
-from trendlake.pipelines.runs.record import BASIS
-from trendlake.pipelines.runs.stored_record import basis_in
+from trendlake.pipelines.runs.record import BASIS, SOURCES
+from trendlake.pipelines.runs.stored_record import basis_in, sources_in
 
 JUDGES = ("ingest", "check_source", "revise")
 """Stages that judge the rows of a source."""
@@ -26,7 +26,8 @@ def judged_version(lake: Lake, source: str) -> int:
     runs = Table.at(lake, lake.warehouse.runs)
     columns = ["source", "run_id", "stage", "status", "source_version", "rows_quarantined"]
     columns += [BASIS] if BASIS in runs.names else []
-    versions = [
+    several = _of_several(runs, source, table) if SOURCES in runs.names else []
+    versions = several + [
         row["source_version"]
         for row in runs.having({"source": [source]}, columns, limits.RECORDS).to_pylist()
         if row["stage"] in JUDGES
@@ -36,6 +37,21 @@ def judged_version(lake: Lake, source: str) -> int:
         and _is_of(row, table)
     ]
     return max(versions, default=-1)
+
+
+def _of_several(runs: Table, source: str, table: str | None) -> list[int]:
+    """The versions that steps of patterns with `sources` have judged."""
+    columns = ["stage", "run_id", "pattern", SOURCES, "status", "rows_quarantined"]
+    versions = []
+    for row in runs.having({"stage": list(JUDGES)}, columns, limits.RECORDS).to_pylist():
+        try:
+            read = (sources_in(row) or {}).get(source)
+        except RecordDamagedError:
+            continue
+        judged = row["status"] == "succeeded" or row["rows_quarantined"] is not None
+        if read is not None and judged and read["table_id"] in (None, table):
+            versions.append(int(read["version"]))
+    return versions
 
 
 def _is_of(row: Mapping[str, Any], table: str | None) -> bool:

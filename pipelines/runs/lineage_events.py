@@ -99,6 +99,8 @@ class Step:
         facts = asdict(self.record)
         for name in ("checks", "note", "record_number", "basis", "succeeded"):
             facts.pop(name)
+        if facts["sources"] is None:
+            facts.pop("sources")
         for name in ("interval_from", "interval_to"):
             facts[name] = None if facts[name] is None else moment(facts[name]).isoformat()
         attempt = facts["staged_version"]
@@ -109,14 +111,25 @@ class Step:
         record = self.record
         judged = {"dataQualityAssertions": quality.DataQualityAssertionsDatasetFacet(assertions(record.checks))}
         if record.source and record.stage in ("check_source", "compute", "publish", "revise"):
-            rows = None if record.stage == "publish" else record.rows_in
+            # of several tables the rows of all are no statistic of one
+            rows = None if record.stage == "publish" or record.sources is not None else record.rows_in
             counted = {"inputStatistics": input_statistics_input_dataset.InputStatisticsInputDatasetFacet(rows)}
             facets = {**(counted if rows is not None else {}), **(judged if record.stage == "check_source" else {})}
-            path = self.lake.warehouse.source(record.source)
-            yield InputDataset(*named(path), inputFacets=facets, facets=self._table(path, record.source_version))
+            for source, version in self._read():
+                path = self.lake.warehouse.source(source)
+                yield InputDataset(*named(path), inputFacets=facets, facets=self._table(path, version))
         if record.pattern and record.stage in ("check_results", "revise"):
             path = self.lake.warehouse.results(record.pattern)
             yield InputDataset(*named(path), inputFacets=dict(judged), facets=self._table(path, None))
+
+    def _read(self) -> Iterator[tuple[str, int | None]]:
+        """The tables that the stage reads, with their versions as far as it knows them."""
+        record = self.record
+        if record.sources is not None:
+            yield from ((name, table["version"]) for name, table in record.sources.items())
+        else:
+            several = record.source.split(",") if record.source and record.pattern else [str(record.source)]
+            yield from ((name, record.source_version) for name in several)
 
     def _outputs(self) -> Iterator[OutputDataset]:
         record = self.record
@@ -127,7 +140,11 @@ class Step:
             written = _sum(record.rows_inserted, record.rows_updated)
             yield self._written(self.lake.warehouse.source(record.source), record.source_version, written)
         if record.source and record.rows_quarantined and record.stage in ("check_source", "revise"):
-            yield self._written(self.lake.warehouse.quarantine(record.source), None, record.rows_quarantined)
+            if record.sources is None:
+                yield self._written(self.lake.warehouse.quarantine(record.source), None, record.rows_quarantined)
+            for name, table in (record.sources or {}).items():
+                if table.get("quarantined"):
+                    yield self._written(self.lake.warehouse.quarantine(name), None, table["quarantined"])
 
     def _written(self, path: str, version: int | None, rows: int | None) -> OutputDataset:
         counted = {"outputStatistics": output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rows)}

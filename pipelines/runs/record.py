@@ -27,7 +27,7 @@ from trendlake.pipelines.lake.table import Table, Values
 from trendlake.pipelines.lake.warehouse import CONFLICTS
 from trendlake.pipelines.runs.lineage import Telling
 from trendlake.pipelines.runs.stage import Record, Stage
-from trendlake.pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in
+from trendlake.pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in, sources_in
 from trendlake.pipelines.spark.frames import frame_of
 from trendlake.pipelines.spark.session import uncompiled
 from trendlake.pipelines.storage_errors import in_users_terms
@@ -36,7 +36,9 @@ NOTED = "note"
 """Column: what the stage says its results answer for, JSON as in the commit's own note; tables of old lack it."""
 NUMBER, BASIS = "record_number", "basis"
 """Columns: the place of the record in its run, and what the stage's work is based on (`Basis.as_json`); tables written
-before 0.2 lack them. Those before 0.3 lack the last two columns too, where a stage worked and why there."""
+before 0.2 lack them. Those before 0.3 lack the last three columns too: where a stage worked, why there, `SOURCES`."""
+SOURCES = "sources"
+"""Column: the tables of a pattern with `sources`, JSON; NULL of one `source`."""
 
 COMMITS_A_FILE = 64
 """After so many commits of the table their files are put together: each commit adds a file of a few rows, and a query
@@ -47,7 +49,8 @@ NEEDED: Mapping[str, Sequence[str]] = {
     "compute": ("source_version", "staged_version"),
     "check_results": ("source_version", "staged_version"),
 }
-"""Columns that the record of a stage must have for the next stage to go on from it."""
+"""Columns that the record of a stage must have for the next stage to go on from it; that of a pattern with `sources`
+has `SOURCES` in place of the version."""
 
 _TEXT = ("run_id", "pattern", "stage", "status")
 _TIME = TimestampType()
@@ -76,6 +79,7 @@ SCHEMA = StructType(
     + [StructField("error", StringType()), StructField("started_at", _TIME), StructField("finished_at", _TIME)]
     + [StructField(NOTED, StringType()), StructField(NUMBER, LongType()), StructField(BASIS, StringType())]
     + [StructField("road", StringType()), StructField("road_reason", StringType())]
+    + [StructField(SOURCES, StringType())]
 )
 
 
@@ -107,6 +111,7 @@ def _row(attempt: Attempt, started_at: datetime) -> pa.Table:
         "status": "succeeded" if error is None else "failed",
         "checks": json.dumps([check.as_json() for check in record.checks], ensure_ascii=False),
         NOTED: None if record.note is None else json.dumps(record.note),
+        SOURCES: None if record.sources is None else json.dumps(record.sources),
         BASIS: None if record.basis is None else json.dumps(record.basis.as_json()),
         "error": None if error is None else in_words(error),
         "started_at": started_at,
@@ -198,14 +203,22 @@ def find(lake: Lake, pattern: str, run_id: str, stage: Stage) -> Record | None:
     if not rows:
         return None
     stored = max(rows, key=lambda row: row.get(NUMBER) or 0)
-    absent = [name for name in NEEDED.get(stage, ()) if stored.get(name) is None]
+    several = stored.get(SOURCES) is not None
+    needed = [SOURCES if several and name == "source_version" else name for name in NEEDED.get(stage, ())]
+    absent = [name for name in needed if stored.get(name) is None]
     if absent:
         raise RecordDamagedError(
             f"{name_of(stored)}, is damaged: its column `{absent[0]}` is NULL",
             hint=f"run `trendlake {stage.replace('_', '-')} {pattern}` again for this run: it writes a new record",
         )
     del stored["status"]
-    read = {"checks": checks_in(stored), NOTED: note_in(stored), BASIS: basis_in(stored), "succeeded": True}
+    read = {
+        "checks": checks_in(stored),
+        NOTED: note_in(stored),
+        BASIS: basis_in(stored),
+        SOURCES: sources_in(stored),
+        "succeeded": True,
+    }
     return Record(**(stored | read))
 
 

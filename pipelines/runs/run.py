@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from trendlake.cep_core import AnyPlan, Pattern, compile_plan, load_pattern
 from trendlake.cep_core.events.windows import AGES, BEGINNING, both
 from trendlake.cep_core.plan import in_calendar, times_read
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.contracts.pattern_source import refuse_lookups, sources_of
+from trendlake.pipelines.contracts.sources import Sources
 from trendlake.pipelines.errors import BadTimeError, StepOrderError
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import On, Roads
-from trendlake.pipelines.lake.versions import table_id
+from trendlake.pipelines.lake.versions import TableVersion, newest, table_id
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.project.renames import refuse_bad_rename
-from trendlake.pipelines.runs.basis import Basis, differences
+from trendlake.pipelines.runs.basis import Basis, Terms, differences
 from trendlake.pipelines.runs.code_versions import versions_of
 from trendlake.pipelines.runs.intervals import LocalTimes, refuse_empty
 from trendlake.pipelines.runs.record import find
-from trendlake.pipelines.runs.source_versions import Versions
+from trendlake.pipelines.runs.source_versions import TableAt, Versions
 from trendlake.pipelines.runs.stage import Record, Stage
 
 
@@ -35,7 +38,7 @@ class Run:
     project: Project
     profile: Profile
     pattern: Pattern
-    contract: Contract
+    sources: Sources
     plan: AnyPlan
     run_id: str
     start_us: int
@@ -50,6 +53,24 @@ class Run:
     @property
     def name(self) -> str:
         return self.pattern.name
+
+    @property
+    def contract(self) -> Contract:
+        """That of the one table. Raises NotSupportedError for a pattern with `sources`."""
+        return self.sources.contract
+
+    @property
+    def parts(self) -> tuple[Run, ...]:
+        """The same run as of each of its tables: of one `source` that is itself."""
+        if not self.sources.united:
+            return (self,)
+        return tuple(replace(self, sources=sources) for sources in self.sources.parts)
+
+    @property
+    def key(self) -> str:
+        """The name of the one table in `Versions`."""
+        (table,) = self.sources.tables
+        return table.key
 
     @property
     def warehouse(self) -> Warehouse:
@@ -104,8 +125,8 @@ class Run:
     @property
     def lateness(self) -> int:
         """How long a run waits for late events before it says that nothing came, microseconds: consistency `strong`
-        for as long as the contract allows them, the others not at all (they publish at once)."""
-        return self.contract.lateness_us or 0 if self.pattern.consistency == "strong" else 0
+        for as long as a contract allows them, the others not at all (they publish at once)."""
+        return self.sources.lateness_us or 0 if self.pattern.consistency == "strong" else 0
 
     @property
     def needs_watermark(self) -> bool:
@@ -142,15 +163,45 @@ class Run:
     def basis(self, sources: Versions | None = None) -> Basis:
         """The basis of the work of a step of this run that reads these versions."""
         asked, windows = self.asked, self.windows
+        tables = {
+            part.key: Terms(part.contract.fingerprint, part.lateness, part.sources.tables[0].idle_us)
+            for part in (self.parts if self.sources.united else ())
+        }
         return Basis(
-            self.contract.fingerprint,
+            self.sources.fingerprint,
             self.lateness,
             self.pattern.consistency,
             (asked.start, asked.stop),
             (windows.start, windows.stop),
             sources,
             versions_of(self.plan),
+            tables or None,
         )
+
+    def newest(self) -> dict[str, TableVersion | None]:
+        """The newest version of each table, by its key; None where there is no table."""
+        return {part.key: newest(self.lake, self.warehouse.source(part.contract.name)) for part in self.parts}
+
+    def known(self, tables: Mapping[str, TableVersion | None]) -> Versions:
+        """Versions of all tables, as `newest` gives them. Raises SourceMissingError."""
+        there: list[TableAt] = []
+        for part in self.parts:
+            table = tables[part.key]
+            if table is None:
+                raise self.warehouse.missing(part.contract.name)
+            there.append(TableAt(part.key, table.version, table.table_id))
+        return Versions.of(there)
+
+    def recorded(self, sources: Versions) -> dict[str, dict[str, Any]]:
+        """The facts about each table in the record of a stage that reads these versions, without counts."""
+        return {
+            part.key: {
+                "version": sources.at(part.key).version,
+                "table_id": sources.at(part.key).table_id,
+                "contract": part.contract.fingerprint,
+            }
+            for part in self.parts
+        }
 
     def record(self, stage: Stage) -> Record:
         """A record of this run, to be filled in by the stage."""
@@ -162,7 +213,7 @@ class Run:
             interval_from=self.start_us,
             interval_to=self.end_us,
             plan_hash=self.plan.hash,
-            source=self.contract.name,
+            source=self.sources.name,
             windows=len(self.windows),
             basis=self.basis(),
             record_number=max(numbers) + 1 if numbers and all(numbers) else None,
@@ -187,7 +238,8 @@ class Run:
         if stored.plan_hash != self.plan.hash:
             raise self._refused(stage, "the pattern has changed since")
         for read in pin.sources.tables:
-            table = table_id(self.lake, self.warehouse.source(read.name or self.contract.name), read.version)
+            path = self.warehouse.source(self.sources.table(read.name).contract.name)
+            table = table_id(self.lake, path, read.version)
             if table != read.table_id:
                 now = "gone" if table is None else f"of table {table}"
                 source = f"'{read.name}'" if read.name else "the source"
@@ -237,11 +289,12 @@ def prepare(
     path = project.pattern_path(pattern)
     loaded = load_pattern(path)
     refuse_bad_rename(project, loaded, path)
-    contract = source_contract(project, str(loaded.source), (loaded.name,))
-    plan = compile_plan(loaded, contract.event_schema())
+    refuse_lookups(loaded)
+    sources = sources_of(project, loaded)
+    plan = compile_plan(loaded, sources.schema)
     if not in_calendar(plan):
         raise BadTimeError(
             f"no window of {loaded.name} lies in the years 1 to 9999",
             hint="give it a shorter `within`, or another `origin`",
         )
-    return Run(lake, project, profile, loaded, contract, plan, run_id, start_us, end_us, on=on)
+    return Run(lake, project, profile, loaded, sources, plan, run_id, start_us, end_us, on=on)

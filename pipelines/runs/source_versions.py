@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-SOURCE = ""
-"""The name, in `Versions`, of the table of a pattern that has `source`: notes and records do not repeat it."""
+from trendlake.pipelines.contracts.sources import SOURCE
 
 
 class TableAt(NamedTuple):
-    """A version of the table `name`. `table_id`: as of `lake.versions.table_id`; None where it is not known, or where
-    other programs may have changed the rows that show it."""
+    """A version of the table `name`; `SOURCE` of a pattern that has `source`. `table_id`: as of
+    `lake.versions.table_id`; None where it is not known, or where other programs may have changed the rows that show
+    it."""
 
     name: str
     version: int
@@ -124,6 +124,11 @@ class Versions:
             return cls.from_json(stored["sources"])
         version = stored.get("source_version")
         return None if version is None else cls.one(version, stored.get("source_table"))
+
+    @property
+    def words(self) -> str:
+        """`version 12`, or `orders@12 payments@7`."""
+        return str(self) if self.named else f"version {self}"
 
     def __str__(self) -> str:
         """`12` of a pattern that has `source`, else `orders@12 payments@7`."""

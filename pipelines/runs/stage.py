@@ -22,8 +22,9 @@ class Record:
     `interval_from`, `interval_to`: microseconds since the epoch. `source_version`: the version a stage read, of
     `ingest` the last it wrote. `staged_version`: the number of the attempt whose rows are staged. `record_number`: 1
     for the first record of a run, and for each stage that begins one more than the records before have; the order of
-    records, whatever the clocks say. `basis`: what the stage's work is based on. `road`, `road_reason`: where the stage
-    worked on its rows, and why on Spark; None where it had none to work on.
+    records, whatever the clocks say. `basis`: what the stage's work is based on. `sources`: of a
+    pattern with `sources`, the version, table id, contract, rows and watermark of each table by name. `road`,
+    `road_reason`: where the stage worked on its rows, and why on Spark; None where it had none to work on.
     """
 
     run_id: str
@@ -48,6 +49,7 @@ class Record:
     note: dict[str, Any] | None = None
     record_number: int | None = None
     basis: Basis | None = None
+    sources: dict[str, dict[str, Any]] | None = None
     road: On | None = None
     road_reason: str | None = None
     succeeded: bool = False

@@ -38,12 +38,17 @@ def basis_in(row: Row) -> Basis | None:
     return _read(row, "basis", lambda text: Basis.from_json(_object(text)) if text else None)
 
 
+def sources_in(row: Row) -> dict[str, dict[str, Any]] | None:
+    """The tables of a pattern with `sources`; None for NULL. Raises RecordDamagedError."""
+    return _read(row, "sources", lambda text: _object(text) if text else None)
+
+
 def damage_of(row: Row) -> str:
     """The fault of a record, in words; empty if it has none."""
     unnamed = [name for name in ("run_id", "stage", "status") if row.get(name) is None]
     if unnamed:
         return f"{name_of(row)}, is damaged: its column `{unnamed[0]}` is NULL"
-    for read in (checks_in, note_in, basis_in):
+    for read in (checks_in, note_in, basis_in, sources_in):
         try:
             read(row)
         except RecordDamagedError as error:

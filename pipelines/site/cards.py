@@ -66,6 +66,8 @@ def freshness_words(fresh: FreshFacts) -> tuple[State | str, str, str]:
     """State, a few words, and the rest of it. By version: whether all windows show the source's newest; by event time:
     how far windows reach, compared with the newest event."""
     source = fresh.source
+    if fresh.present:
+        return _of_several(fresh)
     if source.version is None:
         return "none", "No source yet", f"There is no table of {source.name}."
     has = f"{source.name} is at version {source.version}"
@@ -92,6 +94,22 @@ def freshness_words(fresh: FreshFacts) -> tuple[State | str, str, str]:
     if source.newest_event and fresh.due and source.newest_event - waited >= fresh.due:
         behind = duration((source.newest_event - fresh.until).total_seconds())
         return "warn", f"{behind} of events not published", note + _command(fresh, "run", "publishes what is complete")
+    return "good", "Up to date", note
+
+
+def _of_several(fresh: FreshFacts) -> tuple[State | str, str, str]:
+    """As `freshness_words`, of a pattern with `sources`: by the versions of its tables alone."""
+    has = f"The tables are at {fresh.present}"
+    if not fresh.several or fresh.until is None:
+        return "none", "Nothing published", f"{has}.{_command(fresh, 'run', 'publishes its last complete window')}"
+    note = f"Published windows show {', '.join(fresh.several)} and reach to {stamp(fresh.until)}. {has}."
+    if fresh.other_form:
+        due = _commands(fresh.backfills) or "a backfill is due"
+        return "warn", "Pattern changed", f"{note} Some were computed by another form of the pattern: {due}."
+    if fresh.several != (fresh.present,) and fresh.revised:
+        return "warn", "Behind", note + _command(fresh, "revise", "brings them up to date")
+    if fresh.gaps:
+        return "warn", "Windows left out", f"{note} Some before are not published: {_commands(fresh.gaps)}."
     return "good", "Up to date", note
 
 

@@ -87,7 +87,7 @@ class ChangeFacts:
     at: datetime | None
     stage: str
     run_id: str
-    source_version: int
+    source_version: str
     changed: tuple[int, int, int]
     samples: tuple[RowChange, ...] = ()
     unread: str = ""
@@ -131,6 +131,10 @@ class FreshFacts:
     held_back: bool = False
     other_form: bool = False
     source_tables: tuple[str | None, ...] = ()
+    several: tuple[str, ...] = ()
+    """Of a pattern with `sources` the versions of its tables that published windows show, as `orders@12 payments@7`."""
+    present: str = ""
+    """The newest ones of those tables; empty for a pattern with `source`."""
     typed: str = ""
     """The word for the pattern on the command line."""
     table: str = ""

@@ -24,7 +24,7 @@ from trendlake.pipelines.site.facts import FreshFacts, SourceFacts
 def read_source(lake: Lake, name: str, contract: Contract | None) -> SourceFacts:
     """The source's table now."""
     path = lake.warehouse.source(name)
-    if not name or not exists(lake, path):
+    if not name or "," in name or not exists(lake, path):  # of several tables `FreshFacts` names the versions
         return SourceFacts(name)
     version = latest_version(lake, path)
     table_now = table_id(lake, path, version)
@@ -68,8 +68,9 @@ def read_freshness(
     if plan is None:
         return FreshFacts(source, typed=typed)
     segments = read_ledger(lake, name, plan, source.name, publications).segments
-    shown = [(segment, segment.sources.only) for segment in segments if segment.sources is not None]
-    versions = [table.version for _, table in shown]
+    tables = () if plan.schema.tables is None else plan.schema.tables.tables
+    shown = [(segment, segment.sources) for segment in segments if segment.sources is not None]
+    versions = [read.version for _, read in shown if read.version is not None]
     last = max((segment.last for segment, _ in shown), default=None)
     return FreshFacts(
         source,
@@ -77,13 +78,20 @@ def read_freshness(
         newest=max(versions, default=None),
         until=None if last is None else moment(_end(plan, last)),
         due=None if last is None else moment(_end(plan, last + 1)),
+        several=tuple(dict.fromkeys(str(read) for _, read in shown if read.named)),
+        present=" ".join(f"{table.name}@{_at(lake, table.name)}" for table in tables),
         held_back=len(shown) < len(segments),
-        source_tables=tuple(dict.fromkeys(table.table_id for _, table in shown)),
+        source_tables=tuple(dict.fromkeys(read.table_id for _, read in shown if not read.named)),
         other_form=bool(other_forms(plan, segments)),
         typed=typed,
         backfills=tuple(command for _, command in backfills(plan.windows, typed, other_forms(plan, segments), times)),
         gaps=tuple(command for _, command in backfills(plan.windows, typed, gaps_of(segments), times)),
     )
+
+
+def _at(lake: Lake, name: str) -> int | str:
+    path = lake.warehouse.source(name)
+    return latest_version(lake, path) if exists(lake, path) else "none"
 
 
 def _end(plan: AnyPlan, window: int) -> int:

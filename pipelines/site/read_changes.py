@@ -50,13 +50,18 @@ CELL = 60
 """Characters of a value that are shown."""
 
 
+def _read(note: Note) -> str:
+    """The version of the one source, or those of several tables, as a sentence has them after the source's name."""
+    return "" if note.sources is None else str(note.sources)
+
+
 def read_changes(lake: Lake, path: str, plan: AnyPlan | None, zone: str | None = None) -> ChangesFacts:
     """The newest publications of the results at `path`; without `plan` no rows are shown. `zone`: of the clock of times
     in rows."""
     publications = [
-        ChangeFacts(commit.version, commit.at, note.by.stage, note.by.run_id, note.source_version, commit.changed)
+        ChangeFacts(commit.version, commit.at, note.by.stage, note.by.run_id, _read(note), commit.changed)
         for commit in recent_commits(lake, path)
-        if (note := Note.of_commit(commit.note)) is not None and note.by is not None and note.source_version is not None
+        if (note := Note.of_commit(commit.note)) is not None and note.by is not None and note.sources is not None
     ]
     newest = publications[:CHANGES_SHOWN]
     rewrites = [change for change in newest if any(change.changed) and change.rewrites][:SAMPLED]

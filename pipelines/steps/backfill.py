@@ -17,13 +17,11 @@ from trendlake.cep_core.events.windows import DAY, CalendarWindows, Windows, clo
 from trendlake.cep_core.patterns.lengths import Length
 from trendlake.pipelines.errors import BadNumberError
 from trendlake.pipelines.lake.lake import Lake, read_at
-from trendlake.pipelines.lake.versions import TableVersion, newest
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.row_versions import StaleRows
 from trendlake.pipelines.results.windows import united
 from trendlake.pipelines.runs.run import Run
-from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.jvm import java_class
 from trendlake.pipelines.steps.sequence import STEPS
@@ -118,16 +116,12 @@ def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, n
 
 def size(lake: Lake, run: Run, count: int) -> Size:
     """The size of `run`, over the whole interval, in `count` chunks. Raises SourceMissingError."""
-    path = run.warehouse.source(run.contract.name)
-    rows = read_at(lake, path, _newest(lake, run).version).where(q.in_range(run.contract, *run.span))
-    return Size(len(run.windows), count, rows.count(), sum(_file_sizes(lake, rows.inputFiles())))
-
-
-def _newest(lake: Lake, run: Run) -> TableVersion:
-    version = newest(lake, run.warehouse.source(run.contract.name))
-    if version is None:
-        raise run.warehouse.missing(run.contract.name)
-    return version
+    newest, counted, read = run.known(run.newest()), 0, 0
+    for part in run.parts:
+        path = part.warehouse.source(part.contract.name)
+        rows = read_at(lake, path, newest.at(part.key).version).where(q.in_range(part.contract, *part.span))
+        counted, read = counted + rows.count(), read + sum(_file_sizes(lake, rows.inputFiles()))
+    return Size(len(run.windows), count, counted, read)
 
 
 def _file_sizes(lake: Lake, uris: list[str]) -> Iterator[int]:
@@ -160,11 +154,11 @@ def backfill(
 def _done(lake: Lake, run: Run) -> bool:
     """Whether all windows of the run show the version that is the newest now, in the pattern's and its contract's
     present form: whoever has published them, and whatever was published in between."""
-    source, wanted = _newest(lake, run), run.windows
-    present = (run.plan.hash, run.contract.fingerprint, Versions.one(source.version, source.table_id))
+    wanted = run.windows
+    present = (run.plan.hash, run.sources.fingerprint, run.known(run.newest()))
     shown = [
         (segment.first, segment.last)
-        for segment in read_ledger(run.lake, run.name, run.plan, run.contract.name).segments
+        for segment in read_ledger(run.lake, run.name, run.plan, run.sources.name).segments
         if segment.sources is not None
         and segment.sources.identified
         and (segment.plan_hash, segment.contract, segment.sources) == present

@@ -57,11 +57,12 @@ def run_batch(
     by_source: dict[str, list[Member]] = {}
     for member in members:
         if member.run is not None:
-            by_source.setdefault(member.run.contract.name, []).append(member)
+            by_source.setdefault(member.run.sources.name, []).append(member)
     by_name = {member.name: member for member in members}
     for name, group in by_source.items():
-        above = by_name.get(upstream(name) or "")
-        if above is not None and above.error is not None:
+        over = [by_name.get(upstream(table) or "") for table in name.split(",")]
+        above = next((member for member in over if member is not None and member.error is not None), None)
+        if above is not None:
             for member in group:
                 member.error = UpstreamFailedError(f"its source is the results of '{above.name}', whose run failed")
             continue

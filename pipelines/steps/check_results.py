@@ -89,6 +89,7 @@ def _task(run: Run, record: Record, most: int) -> _Task:
     computed = run.need("compute")
     run, reused = narrowed(run, computed)
     record.source_version, record.basis = computed.source_version, computed.basis
+    record.sources = computed.sources
     record.staged_version = computed.staged_version
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
     record.rows_out = computed.rows_out or 0
@@ -122,6 +123,6 @@ def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
     record.checks += task.reused
     refuse_failed(run, number, record.checks, rules)
     if run.pattern.expect:
-        expectations = history_checks.of_run(run, read_staged(run, number), int(task.computed.source_version or 0))
+        expectations = history_checks.of_run(run, read_staged(run, number), (task.computed.basis or run.basis()).read)
         record.checks += expectations
         history_checks.refuse_unexpected(run, number, expectations)

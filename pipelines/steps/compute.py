@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -20,12 +21,16 @@ from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.reuse import changed, reopened, reuse_check
 from trendlake.pipelines.results.source_events import SourceEvents
 from trendlake.pipelines.results.staging import stage_answers, stage_nothing
-from trendlake.pipelines.runs.consistency import watermark_of
+from trendlake.pipelines.results.union_events import UnionEvents
+from trendlake.pipelines.runs.consistency import least_watermark
 from trendlake.pipelines.runs.record import Attempt, recorded_together
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.order import id_order
+
+Rows: TypeAlias = pa.Table | dict[str, pa.Table]
+"""Events in this process: of several tables by name."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +45,7 @@ class _Task:
 
     @property
     def sources(self) -> Versions:
-        basis = self.checked.basis
-        assert basis is not None  # `need` has seen it
-        assert basis.sources is not None
-        return basis.sources
-
-    @property
-    def version(self) -> int:
-        return self.sources.only.version
+        return (self.checked.basis or self.run.basis()).read
 
     @property
     def rows(self) -> int:
@@ -55,8 +53,9 @@ class _Task:
 
     @property
     def source(self) -> tuple[object, ...]:
-        """Runs that differ in it do not read the same events."""
-        return self.run.contract.fingerprint, self.sources, self.run.profile.limits.shard_rows
+        """Runs that differ in it do not read the same events; those of several tables read each its own union."""
+        alone = self.run.name if self.run.sources.united else None
+        return self.run.sources.fingerprint, self.sources, self.run.profile.limits.shard_rows, alone
 
 
 def compute(run: Run) -> Record:
@@ -89,7 +88,7 @@ def _task(run: Run, attempt: Attempt) -> _Task | None:
     """The work to compute. None if there is none, which is staged at once, or if the run has an error."""
     with attempt.going_on() as record:
         checked = run.need("check_source")
-        record.source_version = checked.source_version
+        record.source_version, record.sources = checked.source_version, checked.sources
         task = _Task(run, checked, attempt)
         run, settled = _changed(run, task.sources, record)
         record.basis = run.basis(task.sources)
@@ -126,9 +125,14 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
     """As `stage_together`: of few events in this process, else of the files, where the workers can read them alone."""
     runs = {number: task.run for number, task in tasks.items()}
     (first, *_) = tasks.values()
-    events = SourceEvents.of([(task.run, task.checked) for task in tasks.values()], joint(channels_of(members)))
+    reading = joint(channels_of(members))
+    events: SourceEvents | UnionEvents
+    if first.run.sources.united:
+        events = UnionEvents.of(first.run, first.checked, reading)
+    else:
+        events = SourceEvents.of([(task.run, task.checked) for task in tasks.values()], reading)
     rows = _rows(tasks.values(), events.span)
-    time = reached(first.run, first.version)
+    time = reached(first.run, first.sources)
 
     def on_spark() -> Outcomes:
         files = events.files()
@@ -148,7 +152,7 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
     return stage_answers(runs, answers_here(runs, table, time), first.sources), road
 
 
-def _events_here(events: SourceEvents, rows: int) -> pa.Table | NotHere | None:
+def _events_here(events: SourceEvents | UnionEvents, rows: int) -> Rows | NotHere | None:
     """The `events`, if they are few, on this machine's disk, and to be staged there: to start a job and its workers
     takes longer than to compute them here."""
     most, name = events.run.roads.computed_here
@@ -172,14 +176,14 @@ def _changed(run: Run, sources: Versions, record: Record) -> tuple[Run, Settled]
     if not exists(run.lake, path):
         return run, NONE
     if run.reopens and run.windows:
-        windows = reopened(run, read_ledger(run.lake, run.name, run.plan, run.contract.name), sources)
+        windows = reopened(run, read_ledger(run.lake, run.name, run.plan, run.sources.name), sources)
         record.windows = len(windows)
         return run.narrowed(windows), NONE
     commits = recent_commits(run.lake, path)
     forms = {note.plan_hash for commit in commits if (note := Note.of_commit(commit.note)) is not None}
     if forms <= {run.plan.hash}:
         return run, NONE  # there was no other form
-    ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
+    ledger = read_ledger(run.lake, run.name, run.plan, run.sources.name)
     stored_notes = notes(run.lake, run.name, commits)
     windows = changed(run, ledger, stored_notes, sources)
     check = reuse_check(run, windows)
@@ -192,8 +196,8 @@ def _changed(run: Run, sources: Versions, record: Record) -> tuple[Run, Settled]
     return run, settled
 
 
-def reached(run: Run, version: int) -> int | None:
-    """How far time has come in a version of the source, for a plan that waits for it."""
+def reached(run: Run, sources: Versions) -> int | None:
+    """How far time has come in these versions, for a plan that waits for it."""
     if not run.plan.waits or not run.windows:
         return None
-    return watermark_of(run, version, run.span)
+    return least_watermark(run, sources, run.span)

@@ -78,7 +78,7 @@ def _publish(run: Run, record: Record, publications: Publications) -> None:
     run, reused = narrowed(run, checked)
     basis = checked.basis
     assert basis is not None  # `need` has seen it
-    record.source_version, record.basis = checked.source_version, basis
+    record.source_version, record.sources, record.basis = checked.source_version, checked.sources, basis
     record.staged_version, record.rows_in = checked.staged_version, checked.rows_out
     refuse_other_types(run)
     few = (checked.rows_out or 0) <= limits.VALIDATED
@@ -95,14 +95,14 @@ def _publish(run: Run, record: Record, publications: Publications) -> None:
 def _commit(run: Run, asked: Run, basis: Basis, publications: Publications, record: Record, *, partly: bool) -> Commit:
     """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
     staged rows; `partly`: whether some of these were published already."""
-    about = run.lake, run.name, run.plan, run.contract.name
+    about = run.lake, run.name, run.plan, run.sources.name
     ledger = read_ledger(*about, publications)
     if ledger.unrecorded:  # as far as `publications` tell
         ledger = read_ledger(*about)
     record.checks = ledger.checks()
     _refuse_stale(run, ledger, basis)
     _refuse_changed(run, asked, ledger, basis)
-    last_window = last_ready(run, int(record.source_version or 0))
+    last_window = last_ready(run, basis.read)
     windows = ready(run.windows, last_window)
     every = range(min(run.windows.start, asked.windows.start), asked.windows.stop) if run.windows else asked.windows
     shown = ready(every, last_window)
@@ -171,23 +171,22 @@ def _unique(run: Run, record: Record) -> bool:
     """Whether check_source has seen that no row of the windows repeats a key of another in the version published."""
     checked = run.need("check_source")
     verdicts = [check.success for check in checked.checks if check.name == REPEATED]
-    return checked.source_version == record.source_version and verdicts == [True]
+    same = checked.basis is not None and record.basis is not None and checked.basis.read == record.basis.read
+    return same and verdicts == [True] * len(run.sources.tables)
 
 
 def _refuse_stale(run: Run, ledger: Ledger, basis: Basis) -> None:
     """Results of a newer version of a table are not replaced by older ones of the same pattern and contract. Results
     of another table are: of the one that was dropped, as the run has looked at the present one."""
     for segment in ledger.segments if run.windows else ():
-        if (segment.plan_hash, segment.contract) != (run.plan.hash, run.contract.fingerprint):
+        if (segment.plan_hash, segment.contract) != (run.plan.hash, run.sources.fingerprint):
             continue
-        if segment.sources is None or basis.sources is None:
-            continue
-        newer = segment.sources.newer(basis.sources)
+        newer = () if segment.sources is None else segment.sources.newer(basis.read)
         if newer and segment.first <= run.windows[-1] and segment.last >= run.windows[0]:
             shown, read = newer[0]
             raise StaleRunError(
                 f"windows of this run have been published from version {shown.version} of "
-                f"'{shown.name or run.contract.name}'; this run read version {read.version}",
+                f"'{run.sources.table(shown.name).contract.name}'; this run read version {read.version}",
                 hint=f"run `trendlake run {run.typed} {run.options}` again: it reads the newest version. If an older "
                 f"copy of the source's table was put in its place, run `trendlake revise {run.typed}`",
             )
@@ -199,8 +198,7 @@ def _refuse_changed(run: Run, asked: Run, ledger: Ledger, basis: Basis) -> None:
         return
     commits = recent_commits(run.lake, run.warehouse.results(run.name))
     stored_notes = notes(run.lake, run.name, commits)
-    assert basis.sources is not None  # `need` has seen it
-    to_compute = changed(asked, ledger, stored_notes, basis.sources)
+    to_compute = changed(asked, ledger, stored_notes, basis.read)
     if to_compute and (to_compute.start < run.windows.start or to_compute.stop > run.windows.stop or not run.windows):
         raise StepOrderError(
             f"results of {run.name} that this run left alone have changed since they were looked at",

@@ -8,7 +8,7 @@ published.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -29,9 +29,10 @@ from trendlake.pipelines.revision.affected import work_of_revision
 from trendlake.pipelines.revision.revision import Revision
 from trendlake.pipelines.revision.scope import Task, older_versions, stale_windows, task_of
 from trendlake.pipelines.revision.source_changes import SourceChanges
-from trendlake.pipelines.runs.consistency import future_events
+from trendlake.pipelines.runs.consistency import future_events, of_table, watermark_check, watermarks
 from trendlake.pipelines.runs.record import Attempt, recorded_together
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 
 ATTEMPTS = 5
@@ -42,16 +43,16 @@ class Shared:
     version, and its changes."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        run = runs[0]
-        self.publications = Publications(run.lake, [one.name for one in runs])
+        lake = runs[0].lake
+        self.publications = Publications(lake, [one.name for one in runs])
         self.changes = SourceChanges()
-        self._newest = cache(lambda: newest(run.lake, run.warehouse.source(run.contract.name)))
+        self._newest = cache(lambda name: newest(lake, lake.warehouse.source(name)))
         self._ledgers: dict[str, Ledger] = {}
 
     def ledger(self, run: Run) -> Ledger:
         """As of when it was asked first: a publication that others have recorded since is no unrecorded one."""
         if run.name not in self._ledgers:
-            about = run.lake, run.name, run.plan, run.contract.name
+            about = run.lake, run.name, run.plan, run.sources.name
             ledger = read_ledger(*about, self.publications)
             self._ledgers[run.name] = read_ledger(*about) if ledger.unrecorded else ledger
         return self._ledgers[run.name]
@@ -60,13 +61,21 @@ class Shared:
         """Whether there is something of the pattern, in its present form, that could be revised."""
         return any(segment.plan_hash == run.plan.hash for segment in self.ledger(run).segments)
 
-    def source(self, run: Run, ledger: Ledger) -> TableVersion | None:
-        """The newest version, or a newer one, where others have published from that in the meantime."""
-        source = self._newest()
-        shown = [segment.sources.only.version for segment in ledger.segments if segment.sources is not None]
-        if source is not None and max(shown, default=0) > source.version:
-            return newest(run.lake, run.warehouse.source(run.contract.name))
-        return source
+    def sources(self, run: Run, ledger: Ledger) -> dict[str, TableVersion | None]:
+        """The newest version of each table, by its key, or newer ones, where others have published from those in the
+        meantime."""
+        names = {part.key: part.contract.name for part in run.parts}
+        versions = {key: self._newest(name) for key, name in names.items()}
+        shown = [segment.sources for segment in ledger.segments if segment.sources is not None]
+        if any(_beyond(one, versions) for one in shown):
+            return {key: newest(run.lake, run.warehouse.source(name)) for key, name in names.items()}
+        return versions
+
+
+def _beyond(shown: Versions, versions: Mapping[str, TableVersion | None]) -> bool:
+    """Whether some number is greater than the newest version of its table."""
+    there = {key: table.version for key, table in versions.items() if table is not None}
+    return any(table.version > there.get(table.name, table.version) for table in shown.tables)
 
 
 def revise(run: Run, shared: Shared | None = None) -> Record:
@@ -110,7 +119,7 @@ def _revise(run: Run, record: Record, shared: Shared) -> None:
 def _revised(run: Run, record: Record, shared: Shared) -> bool:
     """One attempt; False where other publications came in between."""
     ledger = shared.ledger(run)
-    task = task_of(run, ledger, shared.source(run, ledger))
+    task = task_of(run, ledger, shared.sources(run, ledger))
     record.checks, record.windows, record.basis = ledger.checks(), 0, task.basis(run)
     record.interval_from = record.interval_to = record.rows_in = record.rows_out = None
     record.road = record.road_reason = None
@@ -118,17 +127,19 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
     record.checks += _stale_checks(run, ledger)
     record.rows_inserted = record.rows_updated = record.rows_deleted = record.rows_quarantined = 0
     record.source_version, record.results_version = task.sources.version, ledger.version
+    record.sources = run.recorded(task.sources) if run.sources.united else None
     if run.pattern.consistency == "weak":
         record.checks.append(Check("revision", True, "nothing: a weak pattern corrects nothing", "change feed"))
         return True
     if task.reason is None and task.after == task.sources and not task.due:
-        observed = f"nothing new since version {task.sources}"
-        record.checks.append(
-            Check("revision", True, observed, "change feed", data={"to_version": task.sources.version})
-        )
+        observed, data = f"nothing new since {task.sources.words}", {"to_version": task.sources.version}
+        record.checks.append(Check("revision", True, observed, "change feed", data=data))
         return True
     if run.needs_watermark:
-        record.checks.append(future_events(run, task.sources.only.version))
+        for part in run.parts:
+            record.checks.append(of_table(part, future_events(part, task.sources.at(part.key).version)))
+        if run.sources.united:
+            record.checks.append(watermark_check(run, watermarks(run, task.sources)))
     from trendlake.pipelines.revision.here import revision_here  # with the kernels: mostly nothing is to be done
     from trendlake.pipelines.revision.spark import SparkRevision
 
@@ -199,7 +210,7 @@ def _published(revision: Revision, run: Run, ledger: Ledger, task: Task, record:
                 counts[DELETE],
             )
             return True
-        before, ledger = ledger, read_ledger(run.lake, run.name, run.plan, run.contract.name)
+        before, ledger = ledger, read_ledger(run.lake, run.name, run.plan, run.sources.name)
         if _in(ledger, task) != _in(before, task):
             return False
     return False

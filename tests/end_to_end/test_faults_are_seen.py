@@ -32,7 +32,6 @@ from trendlake.pipelines.lake.here import form, log, parquet_scan, read, row_gro
 from trendlake.pipelines.lake.here import maintain as maintenance
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.maintain import maintain
-from trendlake.pipelines.lake.versions import newest
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.results.ledger import read_ledger
@@ -106,7 +105,7 @@ def scenario(folder: Path) -> None:
     expected = run_plan(run.plan, pa.Table.from_pylist(NOW, SCHEMA))
     assert Counter(map(str, rows.to_pylist())) == Counter(map(str, expected.to_pylist()))
     assert {record.road for record in (*run.records.values(), *revised.records.values())} <= {"here", None}
-    states = repairs(run, read_ledger(lake, run.name, run.plan, "signals"), newest(lake, warehouse.source("signals")))
+    states = repairs(run, read_ledger(lake, run.name, run.plan, "signals"), run.newest())
     assert not [repair for repair in states if repair.state != "windows_due"]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import ROOT
+from tests.golden.several_tables import hashes
 from trendlake.cep_core.engine import compile_plan
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.load import load_pattern
@@ -35,6 +36,7 @@ def formats() -> dict[str, Any]:
     """Of each format its name and what it is now."""
     return {
         "plan hashes": plan_hashes(),
+        "plan hashes of several tables": hashes(),
         "result columns": result_columns(),
         "run record": [f"{field.name} {field.dataType.simpleString()}" for field in SCHEMA],
         "check": list(Check("name", True, "", "", data={"rows": 1}).as_json()),

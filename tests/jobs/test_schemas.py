@@ -81,6 +81,33 @@ def test_a_mistake_is_seen(change: dict[str, Any], expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "right"),
+    [
+        ({}, True),
+        ({"ties": ["payments", "orders"]}, True),
+        ({"ties": "sequence"}, True),
+        ({"ties": "orders"}, False),
+        ({"source": "orders"}, False),
+        ({"sources": {}}, False),
+        ({"sources": {"1": "orders"}}, False),
+        ({"sources": {"Order": {"columns": {"a": "b"}}}}, False),
+        ({"sources": {"Order": {"source": "orders", "colums": {}}}}, False),
+    ],
+    ids=str,
+)
+def test_patterns_of_several_tables(change: dict[str, Any], right: bool) -> None:
+    entry = {"source": "payments", "type": "paid", "columns": {"customer": "cust", "note": None}, "idle": "1 day"}
+    good = {
+        "name": "a",
+        "kind": "matches",
+        "sources": {"Order": "orders", "Payment": entry},
+        "pattern": "SEQ(Order o, Payment p)",
+        "within": "1 day",
+    }
+    assert (mistakes("pattern", good | change) == []) is right
+
+
+@pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
         ("nullWords", ["NA", "-"], "NA"),

@@ -1,7 +1,9 @@
 """Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or `--kind
 matches`, `automaton`, `algebra`, `match_recognize` or `xml_join` for those kinds; `--kind calendar` for windows of
-days to years in time zones; `--kind intervals` for events that last; `--kind batches` and `families` for plans that
-give other rows together than alone; `--kind files` for a file that is neither read nor refused with words
+days to years in time zones; `--kind intervals` for events that last; `--kind sources` for events of several
+tables; `--kind batches` and `families` for plans that give other rows together than alone; `--kind lookups` for
+reference tables and patterns that look their columns up (`tests.random.lookups`); `--kind files` for a file that is
+neither read nor refused with words
 (`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
 (`tests.random.fuzz_documents`); `--kind edits` for edits of a pattern after which its table has other rows than a
 fresh one (`tests.random.fuzz_edits`, on Spark).
@@ -33,8 +35,10 @@ from tests.random import (
     fuzz_edits,
     fuzz_files,
     intervals,
+    lookups,
     matches,
     row_patterns,
+    sources,
     xml_joins,
 )
 from tests.random.agreement import Tally, disagreement
@@ -84,6 +88,7 @@ COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
     "automaton": automata.disagreement,
     "algebra": algebra.disagreement,
     "match_recognize": row_patterns.disagreement,
+    "sources": sources.disagreement,
 }
 OTHERS: Mapping[str, Callable[[float, int], int]] = {
     "xml_join": xml_joins.search,
@@ -91,6 +96,7 @@ OTHERS: Mapping[str, Callable[[float, int], int]] = {
     "families": fuzz_batches.search_families,
     "files": fuzz_files.main,
     "edits": fuzz_edits.search,
+    "lookups": lookups.search,
 }
 """Searches of their own: by seconds and a seed, the exit status."""
 
@@ -107,6 +113,8 @@ def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags
         return algebra.cases(flags["most"])
     if kind == "match_recognize":
         return row_patterns.cases(flags["most"])
+    if kind == "sources":
+        return sources.any_cases(flags["most"])
     if kind == "matches":
         return matches.any_questions(**flags)
     if repeated:
@@ -172,6 +180,7 @@ def main() -> int:
         "automaton": automata.AfaTally,
         "algebra": algebra.AlgebraTally,
         "match_recognize": row_patterns.RowPatternTally,
+        "sources": sources.SourcesTally,
     }
     tally = tallies.get(asked.kind, Tally)()
     numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
@@ -183,6 +192,10 @@ def main() -> int:
     if findings:
         question, lines = findings
         print("\n".join(f"# {line}" for line in lines))
+        if isinstance(question, sources.Case):
+            print(sources.described(question))
+            print("\n".join(f"# {line}" for line in tally.lines()))
+            return 1
         query, rows = question if isinstance(question, tuple) else (question.query, question.rows)
         if isinstance(question, automata.Case):
             print(f"# watermark {question.watermark}, rows in the order {question.order}; the answer without it:")

@@ -103,11 +103,11 @@ def revised(change: Change, tally: RowPatternTally) -> tuple[list[Any], list[Any
     left = {_unit(row, parts) for row, more in zip(changed.to_pylist(), answer.left, strict=True) if more}
     done = "from some rows" if (low, high) != (None, None) and len(left) < len(units) else "left"
     tally.counts[done if change.span != (None, None) else "from all rows"] += 1
-    kept = [row for row in old if _unit(row, parts) not in units]
-    kept += [row for row, gone in zip(published, answer.replaced, strict=True) if not gone]
+    unchanged = [row for row in old if _unit(row, parts) not in units]
+    unchanged += [row for row, gone in zip(published, answer.replaced, strict=True) if not gone]
     wanted = [row for row in new if _unit(row, parts) not in left] + [row for row in old if _unit(row, parts) in left]
     tally.counts["rows kept of changed partitions"] += len(published) - int(answer.replaced.sum())
-    return sorted([*kept, *_shown(answer.rows, change)], key=str), sorted(wanted, key=str)
+    return sorted([*unchanged, *_shown(answer.rows, change)], key=str), sorted(wanted, key=str)
 
 
 def _events(table: pa.Table) -> list[Event]:

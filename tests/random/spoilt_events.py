@@ -19,10 +19,11 @@ from tests.random.bad_files import PATIENCE, deadline
 from tests.support.event_files import TYPES, contract_of
 from trendlake.pipelines.authoring.scaffold import Roles
 from trendlake.pipelines.authoring.source_file import TimeOptions, new_source_of_file
+from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.errors import ContractErrors, ProjectError, SourceFileError
 from trendlake.pipelines.ingest.readers.csv_texts import write_csv
-from trendlake.pipelines.ingest.readers.files import arrow_type, read_file
+from trendlake.pipelines.ingest.readers.files import read_file
 from trendlake.pipelines.project.paths import Project
 
 COLUMNS = {f"v{number}": kind for number, kind in enumerate(TYPES)}

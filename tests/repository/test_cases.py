@@ -21,8 +21,10 @@ _OWN = {
     "derive.yaml",
     "having.yaml",
     "intervals.yaml",
+    "lookups.yaml",
     "occurrences.yaml",
     "operators.yaml",
+    "sources.yaml",
     "ties.yaml",
 }
 

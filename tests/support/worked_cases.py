@@ -20,6 +20,7 @@ from tests.support.engines import from_table, to_table
 from trendlake.cep_core import TrendlakeError, compile_plan, load_pattern
 from trendlake.cep_core.plan import event_windows
 from trendlake.pipelines.contracts.contract import Column, Contract
+from trendlake.pipelines.contracts.sources import Sources
 from trendlake.pipelines.execute.channel import Channel, Member, joint
 from trendlake.pipelines.execute.distribute import choose, distribute
 from trendlake.pipelines.execute.shard_plan import Cut
@@ -89,7 +90,17 @@ def run_of(
     profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest, driver_rows=1)})
     start, end = plan.windows.end(first) - 1, plan.windows.end(last)
     warehouse = Warehouse(profile.warehouse_of(project))
-    return Run(Lake.of(spark, warehouse), project, profile, pattern, contract, plan, f"run {contract.name}", start, end)
+    return Run(
+        Lake.of(spark, warehouse),
+        project,
+        profile,
+        pattern,
+        Sources.of(contract),
+        plan,
+        f"run {contract.name}",
+        start,
+        end,
+    )
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,9 @@ class Checking:
             try:
                 return scope.resolve(read)
             except ExpressionError as error:
-                self.report(error.cause, read.span)
+                tables = self.schema.tables
+                of_some = tables is not None and read.name in tables.names and read.name not in self.schema.families
+                self.report(self.schema.unknown(read.name) if of_some else error.cause, read.span)
                 return read
 
         resolved = on_clock(n.mapped(node, change), self.pattern.time_zone, scope.family)

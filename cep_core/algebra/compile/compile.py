@@ -20,8 +20,6 @@ from trendlake.cep_core.errors import (
     PatternWarning,
     TextError,
     TypeMismatchError,
-    UnknownAttributeError,
-    did_you_mean,
 )
 from trendlake.cep_core.events.names import TakenNames
 from trendlake.cep_core.events.schema import EventSchema
@@ -48,14 +46,10 @@ def _check_keys(checker: Checker) -> None:
     families = checker.schema.families
     for i, name in enumerate(checker.pattern.partition_by):
         if name not in families:
-            hint = did_you_mean(name, families)
-            error = UnknownAttributeError(f"the source has no attribute '{name}'", hint=hint)
-            checker.report(error, (0, 0), ("partition_by", i))
+            checker.report(checker.schema.unknown(name), (0, 0), ("partition_by", i))
     start = checker.pattern.interval_start
     if start is not None and start not in families:
-        hint = did_you_mean(start, families)
-        error = UnknownAttributeError(f"the source has no column '{start}'", hint=hint)
-        checker.report(error, (0, 0), ("interval_start",))
+        checker.report(checker.schema.unknown(start, "column"), (0, 0), ("interval_start",))
     elif start is not None and families[start] not in ("timestamp", "null"):
         message = f"an event starts at a time: '{start}' is {described(families[start])}"
         checker.report(TypeMismatchError(message), (0, 0), ("interval_start",))

@@ -57,7 +57,7 @@ class AlgebraPlan(InPanes):
         read = (name if name in columns else None for name in (self.schema.event_id, self.schema.event_type))
         what = (self.nodes, self.partition_by, self.within, self.begins, self.limit)
         source = tuple(columns.items()), self.schema.event_time, *read
-        later = *added(self.schema.derived), *added(self.having)
+        later = *added(self.schema.derived), *added(self.having), *self.schema.tables_in_hash
         return fingerprint((*what, *source, *later), LANGUAGE_VERSION)
 
     @cached_property

@@ -22,7 +22,6 @@ from trendlake.cep_core.errors import (
     TextError,
     TrendlakeError,
     TypeMismatchError,
-    UnknownAttributeError,
     UnknownVariableError,
     did_you_mean,
 )
@@ -42,7 +41,7 @@ class _Checker:
 
     def __init__(self, pattern: AutomatonPattern, schema: EventSchema) -> None:
         self.pattern = pattern
-        self.columns = schema.families
+        self.schema, self.columns = schema, schema.families
         self.fields = {name: family(field.type) for name, field in pattern.register_.items()}
         self.errors: list[TrendlakeError] = []
         self.expressions: dict[tuple[str, bool], tuple[s.Expr, str]] = {}
@@ -122,9 +121,7 @@ class _Checker:
             message = f"this arc consumes no event: there is no e.{attribute.name} here"
             raise ExpressionError(BadConditionError(message), attribute.span)
         if attribute.name not in self.columns:
-            message = f"the source has no attribute '{attribute.name}'"
-            hint = did_you_mean(attribute.name, self.columns)
-            raise ExpressionError(UnknownAttributeError(message, hint=hint), attribute.span)
+            raise ExpressionError(self.schema.unknown(attribute.name), attribute.span)
         return self.columns[attribute.name]
 
     # --- arcs
@@ -191,9 +188,7 @@ class _Checker:
     def partitions(self) -> None:
         for i, name in enumerate(self.pattern.partition_by):
             if name not in self.columns:
-                hint = did_you_mean(name, self.columns)
-                message = f"the source has no attribute '{name}'"
-                self.report(UnknownAttributeError(message, hint=hint), ("partition_by", i))
+                self.report(self.schema.unknown(name), ("partition_by", i))
 
     def graph(self, arcs: tuple[Arc, ...], start: int, final: Iterable[int]) -> list[str]:
         """Refuses epsilon cycles that change the register and patterns without a way to a final state; warns of arcs

@@ -113,7 +113,8 @@ class AutomatonPlan:
         final = frozenset(self.states[q] for q in self.final) & {target for _, target, _ in named}
         what = (self.states[self.start], final, self.register, named, self.partition_by, self.within)
         return fingerprint(
-            (*what, EventSchema(columns, *roles, derived=self.schema.derived), *self._added), LANGUAGE_VERSION
+            (*what, EventSchema(columns, *roles, derived=self.schema.derived, tables=self.schema.tables), *self._added),
+            LANGUAGE_VERSION,
         )
 
     @property

@@ -47,7 +47,7 @@ class Stream:
         if not ((part[1:] == part[:-1]) & (t[1:] == t[:-1])).any():
             return rows
         schema = self.plan.schema
-        names = [schema.event_id, *([schema.sequence] if schema.sequence else [])]
+        names = [schema.id_order, *([schema.sequence] if schema.sequence else [])]
         ties = [ordered_codes(self.column(name))[0][0] for name in names]
         keys: list[AnyArray] = [*ties, time, partition]
         rows = np.lexsort(keys)

@@ -135,8 +135,7 @@ def _table(ran: Ran) -> pa.Table:
     first, last = stream.rows[rows[:, FIRST]], stream.rows[rows[:, LAST]]
     schema = plan.result_schema
     columns = [_shown(stream.columns.raw(name).take(first)) for name in plan.partition_by]
-    ids = stream.columns.raw(plan.schema.event_id)
-    columns += [ids.take(first), ids.take(last)]
+    columns += [stream.columns.taken(plan.schema.event_id, rows) for rows in (first, last)]
     columns.append(pa.DictionaryArray.from_arrays(rows[:, FINAL].astype(np.int32), list(plan.states)).cast(pa.string()))
     for k in range(len(plan.register)):
         null = (rows[:, -1] >> k) & 1 == 1

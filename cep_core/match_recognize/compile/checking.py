@@ -87,6 +87,14 @@ class Checking:
         place = self.pattern.document.place(PATH, offset=span[0], width=max(1, span[1] - span[0]))
         self.errors.append(type(error)(message, place=place, hint=error.hint))
 
+    def cause(self, error: TrendlakeError, name: str) -> TrendlakeError:
+        """The error of a column; of several tables it says which do not have it."""
+        tables = self.schema.tables
+        if tables is None or not isinstance(error, UnknownAttributeError) or name in self.schema.families:
+            return error
+        attribute = next((one for one in tables.names if same_name(one) == same_name(name)), None)
+        return error if attribute is None or attribute in self.schema.families else self.schema.unknown(attribute)
+
     def warn(self, message: str, hint: str, span: s.Span) -> None:
         place = self.pattern.document.place(PATH, offset=span[0], width=max(1, span[1] - span[0]))
         self.warnings.append(str(BadPatternError(message, place=place, hint=hint)))
@@ -136,7 +144,8 @@ class Checking:
             except (UnknownHereError, ExpressionError) as error:
                 unread = isinstance(error, UnknownHereError) and self.pattern.unread_parameters
                 if not unread:
-                    self.report(where, error.cause, (error.offset, error.offset + error.width))
+                    name = one.name if isinstance(one, s.Attribute) else ""
+                    self.report(where, self.cause(error.cause, name), (error.offset, error.offset + error.width))
                 else:  # the mistakes of for_each are reported already
                     self.errors.append(error.cause)
             return one

@@ -128,7 +128,7 @@ class _Checker(Checking):
         if query is None:
             return None
         table, source = query.table, self.pattern.source
-        known = {source, source.removeprefix("results/")} if source else set()
+        known = {source, source.removeprefix("results/")} if source else set()  # of several tables any word will do
         if source and same_name(table.text) not in {same_name(name) for name in known if name}:
             message = f"the text reads '{table.text}', the source is '{source}'"
             self.report("", BadPatternError(message, hint=f"FROM {source.removeprefix('results/')}"), table.span)
@@ -192,7 +192,7 @@ class _Checker(Checking):
         try:
             return self.rows.column(name.text, name.span)
         except ExpressionError as error:
-            self.report(where, error.cause, name.span)
+            self.report(where, self.cause(error.cause, name.text), name.span)
             return None
 
     def _partition(self) -> list[Column]:

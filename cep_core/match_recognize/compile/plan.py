@@ -115,7 +115,7 @@ class RowPatternPlan(InPanes):
         what = (self.inputs, self.where, self.partition_by, self.order_by, self.pattern, self.defines, self.measures)
         how = (self.rows, self.onward, self.bound, self.given, self.selected, self.chosen)
         limits = (self.limit, self.limit_per_start)
-        later = *added(schema.derived), *added(self.having)
+        later = *added(schema.derived), *added(self.having), *schema.tables_in_hash
         return fingerprint((*what, *how, *limits, tuple(types.items()), *roles, *later), LANGUAGE_VERSION)
 
     @cached_property

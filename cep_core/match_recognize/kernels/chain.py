@@ -130,11 +130,11 @@ def taken_up(rows: Ordered, looked: Looked, changed: Changed, reading: Reading, 
 
 @compiled.entry
 def meetings(
-    rows: Ordered, looked: Looked, changed: Changed, reading: Reading, begins: Int64s, found: Bools, out: Int64s
+    rows: Ordered, looked: Looked, changed: Changed, reading: Reading, begins: Int64s, begun: Bools, out: Int64s
 ) -> None:
     """out[p]: the first row of partition p, behind all that changed and from `begins` on, at which the old chain and
     the new one both search; the row behind the partition's last where there is none; -1 where more rows are to be read
-    for that. `found`: at which rows a match of the new chain begins."""
+    for that. `begun`: at which rows a match of the new chain begins."""
     for part in range(len(rows.bounds) - 1):
         low, high = rows.bounds[part], rows.bounds[part + 1]
         if changed.last[part] < changed.first[part]:
@@ -150,7 +150,7 @@ def meetings(
         row = begins[part]
         while True:
             meet = reading.every or (taken <= row and (row < high or known))
-            meet = meet or (row < high and changed.known[row] and found[row])
+            meet = meet or (row < high and changed.known[row] and begun[row])
             if meet and row >= behind:
                 out[part] = row
                 break

@@ -99,12 +99,12 @@ class _Renewing:
         if plan.rows == "unmatched":
             ids = pc.if_else(ids.is_valid(), ids, published.column(plan.schema.event_id).combine_chunks().cast(kind))
         there = rows.raw(plan.schema.event_id, np.arange(rows.length)).cast(kind)
-        found = numbers(pc.fill_null(pc.index_in(ids, value_set=there), -1).cast(pa.int64()))
-        found = np.asarray(found, np.int64)
+        places = numbers(pc.fill_null(pc.index_in(ids, value_set=there), -1).cast(pa.int64()))
+        places = np.asarray(places, np.int64)
         if not rows.length:
-            return found
-        moved = rows.partition_of[found] != self.part_of_published
-        return np.where((found < 0) | moved, -1, found)
+            return places
+        moved = rows.partition_of[places] != self.part_of_published
+        return np.where((places < 0) | moved, -1, places)
 
     def find(self) -> None:
         """Finds where to begin, the matches from there, and where to end. Raises SkipFailedError, SearchTooLongError,
@@ -129,9 +129,9 @@ class _Renewing:
         kernel.taken_up(ordered, looked, changed, reading, begins)
         rows.begins = np.where(begins < 0, rows.bounds[1:], begins)
         self.matches = any_matches(plan, rows)
-        found = np.zeros(rows.length, np.bool_)
-        found[self.matches.start] = True
-        kernel.meetings(ordered, looked, changed, reading, read_only(begins), read_only(found), meets)
+        begun = np.zeros(rows.length, np.bool_)
+        begun[self.matches.start] = True
+        kernel.meetings(ordered, looked, changed, reading, read_only(begins), read_only(begun), meets)
         self.begins, self.meets = begins, meets
 
     def _times(self) -> tuple[Int64s, Int64s]:

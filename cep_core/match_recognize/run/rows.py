@@ -110,7 +110,7 @@ class Rows:
         of_tie[1:] |= tied
         of_tie[:-1] |= tied
         rows = order[of_tie]
-        for name in (schema.sequence, schema.event_id):
+        for name in (schema.sequence, schema.id_order):
             if name:
                 ranks = np.zeros(self.length, np.int64)
                 (codes,), _ = ordered_codes(self.events.column(name).take(arrow(rows)))

@@ -62,7 +62,7 @@ class _Checker(MeasureChecker):
             output=self.query.output,
             limit=self.query.limit_per_partition,
             never=self.never,
-            schema=self.schema,
+            schema=self.schema_read,
             advice=tuple(self.adviser.advice),
             tree=self.tree,
         )

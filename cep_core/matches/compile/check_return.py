@@ -26,7 +26,7 @@ class MeasureChecker(ConditionChecker):
             self.report(BadConditionError("a measure is a value, not an equivalence"), path, parsed.span)
             return None
         try:
-            expression = on_clock(self._reduced(parsed), self.query.time_zone, self.resolve)
+            expression = on_clock(self._reduced(self.named_in(parsed)), self.query.time_zone, self.resolve)
             family = infer(expression, self.resolve)
             self._of_one_match(expression)
         except ExpressionError as error:
@@ -56,7 +56,7 @@ class MeasureChecker(ConditionChecker):
                     cause = BadConditionError(f"{function.upper()} takes a variable's attribute", hint=hint)
                     raise ExpressionError(cause, span)
                 self.variable(read.variable, read.span)
-                aggregated(read, self.column(read.name, read.span), function)
+                aggregated(read, self.column(read.name, read.span, read.variable), function)
                 return s.Indexed(read.variable, read.name, False, span, "all", function)
             case s.Unary(op=op, operand=operand, span=span):
                 return s.Unary(op, self._reduced(operand), span)

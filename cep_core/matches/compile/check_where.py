@@ -33,7 +33,7 @@ class ConditionChecker(PatternChecker):
             raise ExpressionError(cause, attribute.span)
         if isinstance(attribute, s.Indexed) and attribute.index == "all":
             self.variable(attribute.variable, attribute.span)
-            family = self.column(attribute.name, attribute.span) if attribute.name else "int"
+            family = self.column(attribute.name, attribute.span, attribute.variable) if attribute.name else "int"
             return aggregated(attribute, family)
         family = super().resolve(attribute)
         if isinstance(attribute, s.Indexed):
@@ -131,7 +131,7 @@ class ConditionChecker(PatternChecker):
             try:
                 if variable is not None:
                     self.variable(variable, span)
-                self.column(name, span)
+                self.column(name, span, variable)
             except ExpressionError as error:
                 self.report(error.cause, path, span)
                 continue

@@ -74,7 +74,7 @@ def with_members(plan: MatchesPlan) -> MatchesPlan:
     """The plan of several members: events of different ones never meet; the first event of a match says whose it is."""
     schema = plan.schema
     roles = (schema.event_id, schema.event_time, schema.event_type, schema.sequence)
-    known = EventSchema({**dict(schema.columns), MEMBER: "bigint"}, *roles)
+    known = EventSchema({**dict(schema.columns), MEMBER: "bigint"}, *roles, tables=schema.tables)
     reads = tuple(
         s.Indexed(part.variable, MEMBER, index="1") if part.kleene else s.Attribute(part.variable, MEMBER)
         for part in plan.parts

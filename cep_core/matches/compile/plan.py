@@ -112,9 +112,8 @@ class MatchesPlan(InPanes):
         """16 hex digits: changes exactly when something changes that results depend on."""
         known = {name: kind for name, kind in self.schema.columns if name in self.columns}
         roles = (self.schema.event_id, self.schema.event_time, self.schema.event_type, self.schema.sequence)
-        return fingerprint(
-            replace(self, warnings=(), schema=EventSchema(known, *roles, derived=self.schema.derived)), LANGUAGE_VERSION
-        )
+        schema = EventSchema(known, *roles, derived=self.schema.derived, tables=self.schema.tables)
+        return fingerprint(replace(self, warnings=(), schema=schema), LANGUAGE_VERSION)
 
     @cached_property
     def positions(self) -> Positions:

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.events.array_types import Bools, Int64s, UInt64s
+from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.events.columns import Columns, columns_of
 from trendlake.cep_core.events.normalise import distinct_reals
+from trendlake.cep_core.events.tables import EVENT_SOURCE, UNPLACED
 from trendlake.cep_core.expressions.columnar import true_where
 from trendlake.cep_core.expressions.functions import Value
 from trendlake.cep_core.language import syntax as s
@@ -83,6 +85,10 @@ class Stream:
             return _ends(other_time)
         low, high = _ends(other_time | (np.diff(self.columns.codes((name,)), prepend=-1) != 0))
         anywhere = self.array(name).is_null().to_numpy(zero_copy_only=False)
+        tables = self.plan.schema.tables
+        if tables is not None and not tables.by_sequence:  # any place among the events of its time and table
+            anywhere = numbers(self.array(UNPLACED))
+            other_time |= np.diff(self.columns.codes((EVENT_SOURCE,)), prepend=-1) != 0
         first, last = _ends(other_time)
         return np.where(anywhere, first, low), np.where(anywhere, last, high)
 
@@ -164,10 +170,10 @@ def _ends(begins: Bools) -> tuple[Int64s, Int64s]:
 def _order(plan: MatchesPlan, columns: Columns, *, unique: bool) -> Int64s:
     """Row numbers in total order. Raises BadEventsError where two events have one id, and that is to be `unique`."""
     schema = plan.schema
-    if unique and not columns.distinct(schema.event_id):
+    if unique and not columns.distinct(schema.id_order):
         raise BadEventsError(f"two events have the same '{schema.event_id}'")
     sequence = (schema.sequence,) if schema.sequence is not None else ()
-    places = columns.places((schema.event_time, *sequence, schema.event_id))
+    places = columns.places((schema.event_time, *sequence, schema.id_order))
     if not unique or not len(places) or places.max() >= len(places):  # repeated, or of some rows of a larger table
         return np.argsort(places)
     order = np.empty(len(places), np.int64)

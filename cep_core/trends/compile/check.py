@@ -16,8 +16,6 @@ from trendlake.cep_core.errors import (
     PatternErrors,
     TrendlakeError,
     TypeMismatchError,
-    UnknownAttributeError,
-    did_you_mean,
 )
 from trendlake.cep_core.events.intervals import DURATION
 from trendlake.cep_core.events.schema import EventSchema
@@ -55,6 +53,8 @@ class CheckedQuery:
     """A constant condition is not true: no trend at all."""
     equivalence: tuple[EquivalenceAttribute, ...]
     measures: tuple[CheckedMeasure, ...]
+    schema: EventSchema
+    """The schema of the events, with the columns that some types have, where they are of several tables."""
     advice: tuple[Advice, ...] = ()
 
 
@@ -76,8 +76,7 @@ class _Checker(ReturnChecker):
             message = f"with interval_start every event has a '{DURATION}', and the source has a column of that name"
             errors.append(BadValueError(message, hint="give the column of the source another name"))
         if name not in self.families:
-            hint = did_you_mean(name, self.families)
-            errors.append(UnknownAttributeError(f"the source has no column '{name}'", hint=hint))
+            errors.append(self.schema.unknown(name, "column"))
         elif self.families[name] not in ("timestamp", "null"):
             message = f"an event starts at a time: '{name}' is a {self.families[name]}"
             errors.append(TypeMismatchError(message))
@@ -250,8 +249,7 @@ class _Checker(ReturnChecker):
     def check_groups(self) -> None:
         for i, name in enumerate(self.pattern.group_by):
             if name not in self.families:
-                hint = did_you_mean(name, self.families)
-                self.report(UnknownAttributeError(f"the source has no attribute '{name}'", hint=hint), ("group_by", i))
+                self.report(self.schema.unknown(name), ("group_by", i))
                 continue
             try:
                 self._of_events(name)
@@ -282,5 +280,6 @@ def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:
         never=never,
         equivalence=tuple(dict.fromkeys(equivalence)),
         measures=tuple(measures),
+        schema=checker.schema_read,
         advice=tuple(checker.adviser.advice),
     )

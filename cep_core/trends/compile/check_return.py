@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trendlake.cep_core.errors import (
     BadConditionError,
@@ -103,6 +103,7 @@ class ReturnChecker(Checking):
 
     def _measure(self, name: str, measure: s.Measure) -> CheckedMeasure:
         self._function(measure)
+        measure = self._named(measure)
         if measure.variable is not None:
             self.variable(measure.variable, measure.span)
             if measure.variable not in self.positive:
@@ -113,7 +114,7 @@ class ReturnChecker(Checking):
             return CheckedMeasure(name, measure.function, measure.variable, None, "int", of=measure.of)
         family = "int"
         if measure.attribute is not None:
-            family = self.column(measure.attribute, measure.span)
+            family = self.column(measure.attribute, measure.span, measure.variable)
             self._takes(name, measure, measure.attribute, family)
         return CheckedMeasure(
             name,
@@ -124,6 +125,18 @@ class ReturnChecker(Checking):
             by=self._by(name, measure),
             where=where,
             lengths=lengths,
+        )
+
+    def _named(self, measure: s.Measure) -> s.Measure:
+        """A measure whose names are those of columns, where events are of several tables."""
+        if self.schema.tables is None:
+            return measure
+        variable, attribute, by, where = measure.variable, measure.attribute, measure.by, measure.where
+        return replace(
+            measure,
+            attribute=self.column_of(variable, attribute) if variable and attribute else attribute,
+            by=None if by is None else (by[0], self.column_of(*by)),
+            where=None if where is None else self.named_in(where),
         )
 
     def _function(self, measure: s.Measure) -> None:
@@ -202,7 +215,7 @@ class ReturnChecker(Checking):
         if variable != measure.variable:
             message = f"{written} takes two attributes of one variable, not of {measure.variable} and {variable}"
             raise ExpressionError(BadConditionError(message), measure.span)
-        family = self.column(attribute, measure.span)
+        family = self.column(attribute, measure.span, variable)
         if family not in ORDERED - {"boolean"} and family != "null":
             raise ExpressionError(TypeMismatchError(f"{written} does not order a {family}"), measure.span)
         if family == "string":

@@ -38,7 +38,7 @@ def with_members(form: Plan) -> Plan:
     """The plan of several members: events of different ones never meet, and share no row."""
     schema = form.schema
     roles = (schema.event_id, schema.event_time, schema.event_type, schema.sequence)
-    known = EventSchema({**dict(schema.columns), MEMBER: "bigint"}, *roles)
+    known = EventSchema({**dict(schema.columns), MEMBER: "bigint"}, *roles, tables=schema.tables)
     return replace(form, shared=(MEMBER, *form.shared), group_by=(MEMBER, *form.group_by), schema=known)
 
 

@@ -19,6 +19,7 @@ from trendlake.cep_core.errors import (
 )
 from trendlake.cep_core.events.intervals import DURATION
 from trendlake.cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
+from trendlake.cep_core.events.tables import plain_name
 from trendlake.cep_core.events.windows import Windows
 from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.fingerprint import ADDED, fingerprint
@@ -93,6 +94,7 @@ class Plan(OneForm):
                 self.schema.event_type,
                 self.schema.sequence,
                 derived=self.schema.derived,
+                tables=self.schema.tables,
             ),
         )
         return fingerprint(bare, LANGUAGE_VERSION)
@@ -150,6 +152,7 @@ class Plan(OneForm):
         names = [self.schema.event_time, self.schema.event_type]
         if self.whole_stream:
             names.append(self.schema.sequence or self.schema.event_id)
+            names += [] if self.schema.tables is None else [self.schema.event_id]
         names += [*self.shared, *(name for name, _ in self.scoped), *self.group_by]
         names += [name for m in self.measures for name in m.reads]
         if any(m.ordered for m in self.measures):
@@ -311,7 +314,7 @@ def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
         windows=pattern.windows,
         select=pattern.select,
         empty_windows=pattern.empty_windows,
-        schema=schema,
+        schema=checked.schema,
         warnings=warnings,
         implied=tuple(name for name in pattern.group_by if name not in named),
         advice=checked.advice,
@@ -380,7 +383,8 @@ def _weeks(pattern: TrendsPattern) -> tuple[str, ...]:
 def _supported(pattern: TrendsPattern, plan: Plan) -> None:
     """Refuse constructs that the kernels do not support, with an error that names them: never answer with a guess."""
     for name, scope in plan.scoped:
-        if name in plan.group_by and not set(plan.positive) <= scope:
+        if plain_name(name) in plan.group_by and not set(plan.positive) <= scope:
+            name = plain_name(name)
             place = pattern.document.place(("group_by", plan.group_by.index(name)))
             message = f"not all events of a trend agree on '{name}': a condition asks it of some variables only"
             raise PatternErrors(

@@ -99,7 +99,7 @@ class Events:
 
     def _chosen(self, function: str, attribute: str, by: str | None) -> tuple[Int64s, pa.Array]:
         (own,), _ = ordered_codes(self.column(attribute))
-        (name,), _ = ordered_codes(self.column(self.plan.schema.event_id))
+        (name,), _ = ordered_codes(self.column(self.plan.schema.id_order))
         sign = 1 if function == "last" else -1
         keys = [sign * own.astype(np.int64), sign * name.astype(np.int64), sign * self.time]
         known = own >= 0
@@ -120,7 +120,7 @@ class Events:
 
     def _order(self) -> Int64s:
         schema = self.plan.schema
-        names = [schema.event_id, *([schema.sequence] if schema.sequence is not None else [])]
+        names = [schema.id_order, *([schema.sequence] if schema.sequence is not None else [])]
         keys = [ordered_codes(self.column(name))[0][0] for name in names]
         places = np.empty(self.length, np.int64)
         places[np.lexsort([*keys, self.time])] = np.arange(self.length)
@@ -134,7 +134,9 @@ class Events:
         name = schema.sequence or schema.event_id
         tie = ordered_codes(self.column(name))[0][0]
         keys = [tie, self.time]
-        if schema.sequence is not None:
+        if schema.tables is not None:
+            keys = [ordered_codes(self.column(schema.id_order))[0][0], *keys]
+        elif schema.sequence is not None:
             # a sequence that repeats leaves an order open: the events' own values settle it, not that of the rows
             keys = [*(ordered_codes(self.column(other))[0][0] for other in self.plan.columns), *keys]
         partition: Codes = np.zeros(self.length, dtype=np.int64)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 from trendlake.cep_core.errors import did_you_mean
 from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.column_names import save_with_commas
+from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.null_words import USUAL
 from trendlake.pipelines.contracts.time_formats import ISO, TimeFormat
@@ -36,19 +36,6 @@ from trendlake.pipelines.ingest.readers.refusals import BadCellsError
 from trendlake.pipelines.ingest.readers.spool import Spool
 
 CHUNK = 1 << 20
-ARROW = {
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-}
-"""Arrow types by the names that contracts give them."""
 FORMS = (".csv", ".csv.gz", ".parquet", ".json", ".jsonl")
 EventFile = CsvFile | JsonLines | ParquetFile
 
@@ -149,14 +136,6 @@ def feed_of(path: Path) -> str:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return f"file {digest.hexdigest()[:16]}"
-
-
-def arrow_type(spark_type: str) -> pa.DataType:
-    """The Arrow type of a column of a contract, such as `bigint` or `decimal(10,2)`."""
-    digits = re.fullmatch(r"decimal(?:\((\d+)(?:,(\d+))?\))?", spark_type)
-    if digits:
-        return pa.decimal128(int(digits[1] or 10), int(digits[2] or 0))
-    return ARROW[spark_type]
 
 
 def column_of(

@@ -15,13 +15,14 @@ from typing import IO
 
 import pyarrow as pa
 
+from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.null_words import USUAL
 from trendlake.pipelines.errors import SourceFileError
 from trendlake.pipelines.ingest.readers.bad_values import BadValues
 from trendlake.pipelines.ingest.readers.cells import ISO_IN_UTC, Cells
 from trendlake.pipelines.ingest.readers.csv_file import CsvFile
-from trendlake.pipelines.ingest.readers.files import arrow_type, column_of, open_file, refuse_names, unreadable
+from trendlake.pipelines.ingest.readers.files import column_of, open_file, refuse_names, unreadable
 from trendlake.pipelines.ingest.readers.inference import Column, Reason
 from trendlake.pipelines.ingest.readers.json_lines import JsonLines
 from trendlake.pipelines.ingest.readers.parquet_file import ParquetFile

@@ -18,13 +18,13 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.document_paths import EPOCH_SECONDS, ISO, RFC822
 from trendlake.pipelines.contracts.time_formats import UNIX_SECONDS, TimeFormat
 from trendlake.pipelines.errors import SourceFileError
 from trendlake.pipelines.ingest.readers.cells import Cells, values_of
 from trendlake.pipelines.ingest.readers.encodings import as_utf8
-from trendlake.pipelines.ingest.readers.files import arrow_type
 from trendlake.pipelines.ingest.readers.refusals import BadCellsError
 from trendlake.pipelines.ingest.readers.spool import Spool
 from trendlake.pipelines.ingest.readers.xml_names import ENDS, FORMS

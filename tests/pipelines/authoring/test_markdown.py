@@ -93,7 +93,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     pattern = project.patterns / "falling.yaml"
     pattern.write_text(FALLING + yaml_text({"description": "\n\n".join(HOSTILE), "owner": HOSTILE[1]}))
     loaded, plan = compiled_quietly(project, Path(pattern))
-    return pattern_page(loaded, plan, source_contract(project, "trades", ("falling",)), pattern.read_text())
+    return pattern_page(loaded, plan, [source_contract(project, "trades", ("falling",))], pattern.read_text())
 
 
 def test_the_page_of_a_dag_holds_no_link_picture_or_html(page: str) -> None:

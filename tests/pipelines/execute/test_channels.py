@@ -20,6 +20,7 @@ from tests.support.worked_cases import ROLES
 from trendlake.cep_core import TrendlakeError, load_pattern, run_plan
 from trendlake.cep_core.events.windows import AGES, Windows
 from trendlake.pipelines.contracts.contract import Column, Contract
+from trendlake.pipelines.contracts.sources import Sources
 from trendlake.pipelines.errors import ShardTooLargeError
 from trendlake.pipelines.execute.channel import Channel, Member, channels_of, joint, together
 from trendlake.pipelines.execute.shard_plan import Cut
@@ -121,7 +122,7 @@ def runs_of(spark: SparkSession, project: Project, batch: Batch, limit: int) -> 
             project,
             profile,
             load_pattern({"name": f"p{number}", **PATTERN}),
-            contract,
+            Sources.of(contract),
             plan,
             "r",
             0,

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from tests.random.profile import examples
 from tests.support.event_files import TYPES, contract_of
+from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.ingest.readers.csv_texts import escaped, unescaped, unescaped_name, write_csv
-from trendlake.pipelines.ingest.readers.files import arrow_type, read_file
+from trendlake.pipelines.ingest.readers.files import read_file
 from trendlake.pipelines.ingest.replay import ID
 
 pytestmark = pytest.mark.random

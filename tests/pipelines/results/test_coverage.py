@@ -83,7 +83,7 @@ def said(one: AnyPlan, slices: Iterable[tuple[int, int]]) -> list[int]:
     return [j for pair in slices for j in range(windows_of(one, *pair)[0], windows_of(one, *pair)[1] + 1)]
 
 
-def told(sources: Versions | None) -> dict[str, tuple[int, str | None]] | None:
+def shown_by(sources: Versions | None) -> dict[str, tuple[int, str | None]] | None:
     return None if sources is None else {table.name: table[1:] for table in sources.tables}
 
 
@@ -91,13 +91,13 @@ def forgotten(tables: dict[str, tuple[int, str | None]] | None) -> dict[str, tup
     return None if tables is None else {name: (version, None) for name, (version, _) in tables.items()}
 
 
-def outlives(shown: dict[str, tuple[int, str | None]], found: dict[str, tuple[int, str | None]]) -> bool:
+def outlives(shown: dict[str, tuple[int, str | None]], quiet: dict[str, tuple[int, str | None]]) -> bool:
     """Whether a window that shows some versions keeps them where others were found quiet."""
     newer, no_older = False, True
     for name, (version, table) in shown.items():
-        known = table is not None and table == found[name][1]
-        newer = newer or (known and version > found[name][0])
-        no_older = no_older and known and version >= found[name][0]
+        known = table is not None and table == quiet[name][1]
+        newer = newer or (known and version > quiet[name][0])
+        no_older = no_older and known and version >= quiet[name][0]
     return newer or no_older
 
 
@@ -115,9 +115,11 @@ def word_by_word(one: AnyPlan, events: Sequence[Claim | Alteration]) -> dict[int
         else:
             for window in said(one, event.owned):
                 form, tables = words.get(window, ("", None))
-                stays = form == event.plan_hash and tables is not None and outlives(tables, told(event.sources) or {})
+                stays = (
+                    form == event.plan_hash and tables is not None and outlives(tables, shown_by(event.sources) or {})
+                )
                 if not (event.quiet and stays):
-                    words[window] = (event.plan_hash, told(event.sources))
+                    words[window] = (event.plan_hash, shown_by(event.sources))
             for window in said(one, event.withheld):
                 form, tables = words.get(window, ("", None))
                 if form != event.plan_hash or tables is None:
@@ -138,7 +140,7 @@ def test_the_last_word_on_a_window_holds(earlier: list[Claim], altered: list[Alt
     that of then."""
     one, events = plan("sliding"), [*earlier, *later]
     segments = covered(one, events, altered)
-    by_window = {j: (s.plan_hash, told(s.sources)) for s in segments for j in range(s.first, s.last + 1)}
+    by_window = {j: (s.plan_hash, shown_by(s.sources)) for s in segments for j in range(s.first, s.last + 1)}
     assert by_window == word_by_word(one, [*events, *altered])
     assert all(a.last < b.first for a, b in pairwise(segments))
     assert {j for first, last in spans(segments) for j in range(first, last + 1)} == set(by_window)

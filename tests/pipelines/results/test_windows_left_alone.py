@@ -95,7 +95,7 @@ def ledger(stale: list[tuple[int, int]]) -> Ledger:
 
 
 def asked(plan: Plan, windows: range) -> Any:
-    return SimpleNamespace(windows=windows, plan=plan, contract=SimpleNamespace(fingerprint="c"), lateness=0)
+    return SimpleNamespace(windows=windows, plan=plan, sources=SimpleNamespace(fingerprint="c"), lateness=0)
 
 
 @given(STRETCH, st.lists(PLACES, max_size=3), notes_of(), st.lists(STRETCH, max_size=1))

@@ -62,7 +62,7 @@ def revised(run: Run, monkeypatch: pytest.MonkeyPatch, *, whole: bool) -> Revisi
     """One of `both`. Raises NotHereError."""
     shared = Shared([run])
     ledger = shared.ledger(run)
-    task = task_of(run, ledger, shared.source(run, ledger))
+    task = task_of(run, ledger, shared.sources(run, ledger))
     with monkeypatch.context() as patched:
         if whole:
             patched.setattr(local, "changed_pairs", lambda run, seen: None)

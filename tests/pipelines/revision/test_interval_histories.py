@@ -21,6 +21,7 @@ from tests.support.signals import CONTRACT, DAY_US, IN_DRIVER, IN_WORKERS, START
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.next_windows import next_windows
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.steps.revise import revise
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
@@ -138,5 +139,5 @@ def test_the_oldest_window(spark: SparkSession, tmp_path: Path) -> None:
     lake.update({}, began=lambda _: _moment(4))
     run = lake.run(0.0, 3.0, "first")
     ledger = read_ledger(run.lake, run.name, run.plan, run.contract.name)
-    following = next_windows(run, ledger, lake.version())
+    following = next_windows(run, ledger, Versions.one(lake.version()))
     assert run.plan.windows.start(following.before[0]) == START_US + DAY_US * 3 // 24

@@ -19,6 +19,7 @@ from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, START_US, Signals, signals
 from trendlake.pipelines.runs.consistency import watermark_of
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.compute import reached
 from trendlake.pipelines.steps.revise import revise
@@ -118,7 +119,7 @@ def test_what_waits_for_time_asks_the_same_limit(spark: SparkSession, tmp_path: 
     run = lake.run(0, 1, "r")
     all_steps(run)
     assert run.need("check_source").source_version == 2
-    assert reached(run, 2) == watermark_of(run, 2) == START_US + 3 * HOUR
+    assert reached(run, Versions.one(2)) == watermark_of(run, 2) == START_US + 3 * HOUR
     before = published(lake, run)
     allow_two_days(lake)
     run = lake.run(0, 1, "revision")

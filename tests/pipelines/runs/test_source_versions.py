@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.random.profile import examples
 from trendlake.pipelines.results.coverage import Segment, overlaid
+from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.runs.source_versions import TableAt, Versions, oldest
 
 pytestmark = pytest.mark.random
@@ -68,12 +69,12 @@ def test_comparisons_table_by_table(a: Versions, b: Versions) -> None:
 
 @given(vectors(), vectors())
 @examples(400)
-def test_a_quiet_claim_replaces_nothing_newer(shown: Versions, found: Versions) -> None:
+def test_a_quiet_claim_replaces_nothing_newer(shown: Versions, quiet: Versions) -> None:
     """What is left in its place is newer in no table, and known to be older in some or of an unknown one."""
-    old, given_ = Segment(0, 9, "form", "c", shown), Segment(3, 5, "form", "c", found)
+    old, given_ = Segment(0, 9, "form", "c", shown), Segment(3, 5, "form", "c", quiet)
     (middle,) = [part for part in overlaid((old,), given_, newest=True) if part.first <= 4 <= part.last]
-    assert (middle.sources == shown) == (bool(shown.newer(found)) or shown.no_older(found) or shown == found)
-    assert not found.newer(shown) or shown.newer(found) or middle.sources == found
+    assert (middle.sources == shown) == (bool(shown.newer(quiet)) or shown.no_older(quiet) or shown == quiet)
+    assert not quiet.newer(shown) or shown.newer(quiet) or middle.sources == quiet
 
 
 @given(st.none() | SOME | st.builds(Versions.one, st.integers(0, 9), st.sampled_from([None, "t"])))
@@ -87,6 +88,18 @@ def test_stored_forms(versions: Versions | None) -> None:
     if versions is not None and versions.named:
         stored["sources"] = versions.as_json()
     assert Versions.stored(json.loads(json.dumps(stored))) == versions
+
+
+@given(SOME | st.builds(Versions.one, st.integers(0, 9), st.sampled_from([None, "t"])))
+@examples(100)
+def test_notes_of_versions(versions: Versions) -> None:
+    """A note of `source` has the keys that it has always had; one of `sources` two more."""
+    contracts = {name: f"contract of {name}" for name in versions.names} if versions.named else None
+    note = Note("form", versions, ((0, 1),), (), stretches=(), contracts=contracts).signed("r", "publish", 1)
+    stored = json.loads(json.dumps(note.as_json()))
+    assert Note.from_json(stored) == note
+    assert ({"sources", "contracts"} <= stored.keys()) == versions.named
+    assert (stored["source_version"], stored["source_table"]) == (versions.version, versions.table_id)
 
 
 def test_words() -> None:

@@ -22,6 +22,7 @@ from trendlake.pipelines.lake.lake import latest_version
 from trendlake.pipelines.results.history import between, values
 from trendlake.pipelines.results.staging import read_staged
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.batch import Member, run_batch
 from trendlake.pipelines.steps.check_results import check_results
@@ -213,7 +214,7 @@ def test_absence_waits_until_time_has_come(lake: Flights, tmp_path: Path) -> Non
     strict = pattern_file(lake, GROUNDED.replace("kind:", "consistency: strong\nkind:"))
     strong = lake.run(strict, *DAYS, "r5")
     pinned = check_source(strong).source_version
-    assert reached(strong, int(pinned or 0)) == datetime(2013, 2, 16, 20, tzinfo=UTC).timestamp() * 1e6
+    assert reached(strong, Versions.one(int(pinned or 0))) == datetime(2013, 2, 16, 20, tzinfo=UTC).timestamp() * 1e6
     assert compute(strong).rows_out == 0
 
 

@@ -19,6 +19,7 @@ from trendlake.pipelines.lake import limits
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.next_windows import next_windows
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.steps.revise import revise
 
 pytestmark = pytest.mark.spark
@@ -210,5 +211,7 @@ def test_the_windows_of_a_run_without_an_interval(spark: SparkSession, tmp_path:
     lake = lake_of(spark, tmp_path, keys)
     lake.insert([event(1, 1), event(2, 60)])  # the contract allows 6 hours
     run = lake.run(0, 1, "first")
-    windows = next_windows(run, read_ledger(run.lake, run.name, run.plan, "signals"), lake.version()).windows
+    windows = next_windows(
+        run, read_ledger(run.lake, run.name, run.plan, "signals"), Versions.one(lake.version())
+    ).windows
     assert windows[-1] == run.plan.windows.after(START_US) + last - 1

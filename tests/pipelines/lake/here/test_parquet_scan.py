@@ -20,6 +20,7 @@ from tests.support.flights import Flights, flight
 from tests.support.worked_cases import CHECKED
 from trendlake.cep_core import compile_plan, load_pattern
 from trendlake.pipelines.contracts.contract import Column, Contract
+from trendlake.pipelines.contracts.sources import Sources
 from trendlake.pipelines.execute.channel import Member, channels_of, joint, together
 from trendlake.pipelines.execute.shard_plan import Cut, likely
 from trendlake.pipelines.lake.here.parquet_scan import Files
@@ -102,7 +103,15 @@ def odd(spark: SparkSession, project: Project, tmp_path: Path) -> Run:
     plan = compile_plan(pattern, contract.event_schema())
     warehouse = Warehouse(Profile().warehouse_of(home))
     return Run(
-        Lake.of(spark, warehouse), home, Profile(), pattern, contract, plan, "r", 3_600_000_000, 3 * 3_600_000_000
+        Lake.of(spark, warehouse),
+        home,
+        Profile(),
+        pattern,
+        Sources.of(contract),
+        plan,
+        "r",
+        3_600_000_000,
+        3 * 3_600_000_000,
     )
 
 

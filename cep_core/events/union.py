@@ -1,0 +1,324 @@
+"""The events of several tables as one table, and what is computed of its columns: ids as text, and the total order.
+
+Rows of types that the pattern does not have are left out. Nothing is sorted: the engine sorts what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trendlake.cep_core.errors import BadEventsError, did_you_mean
+from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
+from trendlake.cep_core.events.codes import ordered_codes
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.normalise import doubles, normalise
+from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, family
+from trendlake.cep_core.events.tables import (
+    EVENT_ID,
+    EVENT_SOURCE,
+    EVENT_TIME,
+    EVENT_TYPE,
+    ID_ORDER,
+    ORDER,
+    UNPLACED,
+    EventTable,
+    TableColumn,
+    Tables,
+    TypeRows,
+    decimal_of,
+    id_column,
+    order_column,
+    plain_name,
+)
+
+MOST_EXACT = 2**53
+"""The largest whole number up to which a double holds all."""
+
+
+def united(events: Mapping[str, pa.Table], tables: Tables, names: Collection[str]) -> pa.Table:
+    """The union of the tables, which have the columns that their contracts derive (see `cep_core.derived`), with the
+    columns `names` (`plan.columns`). Raises BadEventsError: a table or column is
+    missing, an event has no time or type, or a value does not fit the type that the column has in all tables."""
+    parts = []
+    for table in tables.tables:
+        if table.name not in events:
+            hint = f"given: {', '.join(events) or 'none'}"
+            raise BadEventsError(f"the pattern reads the table '{table.name}', which is not given", hint=hint)
+        read = _Reader(table, tables, events[table.name])
+        parts += [read.rows(one, names) for one in tables.types if one.table == table.name]
+    kinds: dict[str, pa.DataType] = {}
+    for part in parts:  # of an id or a sequence only its own table knows the type
+        kinds |= {name: array.type for name, array in part.items() if not pa.types.is_null(array.type)}
+    batches = [
+        pa.table({name: array if name not in kinds else _of_type(array, kinds[name]) for name, array in part.items()})
+        for part in parts
+    ]
+    return pa.concat_tables(batches)
+
+
+def _of_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return pa.nulls(len(array), kind) if pa.types.is_null(array.type) else array
+
+
+class _Reader:
+    """The rows of one table."""
+
+    def __init__(self, table: EventTable, tables: Tables, events: pa.Table) -> None:
+        self.table, self.tables, self.events = table, tables, events
+        self.types = [one.name for one in tables.types]
+
+    def rows(self, of: TypeRows, names: Collection[str]) -> dict[str, pa.Array]:
+        """The columns `names` of the events of a type."""
+        rows = self._rows(of)
+        columns = {one.name: one for one in self.tables.columns}
+        result: dict[str, pa.Array] = {}
+        for name in names:
+            result[name] = self._array(name, of, rows, columns.get(name))
+        return result
+
+    def _rows(self, of: TypeRows) -> Int64s | None:
+        """The numbers of the rows of a type; None: all."""
+        if of.value is None:
+            return None
+        kinds = self._column(self.table.event_type)
+        if kinds.null_count:
+            message = f"{self.table.name}: column '{self.table.event_type}' has a NULL: an event has a time and a type"
+            raise BadEventsError(message)
+        if not pa.types.is_string(kinds.type):
+            kinds = kinds.cast(pa.string())
+        return np.flatnonzero(numbers(pc.equal(kinds, of.value)))
+
+    def _array(self, name: str, of: TypeRows, rows: Int64s | None, column: TableColumn | None) -> pa.Array:
+        count = self.events.num_rows if rows is None else len(rows)
+        if name == EVENT_TYPE:
+            return _repeated(self.types, self.types.index(of.name), count)
+        if name == EVENT_SOURCE:
+            sources = [one.name for one in self.tables.tables]
+            return _repeated(sources, sources.index(self.table.name), count)
+        if name == EVENT_TIME:
+            return self._times(rows)
+        if name == id_column(self.table.name):
+            return self._taken(self.table.event_id, rows)
+        if name == order_column(self.table.name):
+            return self._taken(str(self.table.sequence), rows)
+        if column is None:  # an id or a sequence of another table
+            return pa.nulls(count)
+        own = next((one.own for one in column.origins if one.type == of.name), None)
+        if own is None:
+            return pa.nulls(count, _arrow_type(column.type_name))
+        try:
+            return _cast(self._taken(own, rows), column, f"{self.table.name}: column '{own}'")
+        except pa.ArrowInvalid as error:
+            raise BadEventsError(f"{self.table.name}: column '{own}': a value does not fit: {error}") from None
+
+    def _times(self, rows: Int64s | None) -> pa.Array:
+        name = self.table.event_time
+        times = self._taken(name, rows)
+        if not pa.types.is_timestamp(times.type):
+            raise BadEventsError(f"{self.table.name}: column '{name}' is not a timestamp but {times.type}")
+        if times.null_count:
+            raise BadEventsError(f"{self.table.name}: column '{name}' has a NULL: an event has a time and a type")
+        return normalise(times).cast(TIME_TYPE)
+
+    def _taken(self, name: str, rows: Int64s | None) -> pa.Array:
+        column = self._column(name)
+        return column if rows is None else column.take(arrow(rows))
+
+    def _column(self, name: str) -> pa.Array:
+        if name not in self.events.column_names:
+            hint = did_you_mean(name, self.events.column_names)
+            raise BadEventsError(f"{self.table.name} has no column '{name}'", hint=hint)
+        column = self.events.column(name)
+        array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+        return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _repeated(values: Sequence[str], index: int, count: int) -> pa.Array:
+    """One of few texts, `count` times."""
+    return pa.DictionaryArray.from_arrays(arrow(np.full(count, index, np.int32)), pa.array(values, pa.string()))
+
+
+def _arrow_type(type_name: str) -> pa.DataType:
+    """The type of a column of the union."""
+    digits = decimal_of(type_name)
+    if digits is not None:
+        return pa.decimal128(*digits)
+    return {
+        "int": pa.int64(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "boolean": pa.bool_(),
+        "timestamp": TIME_TYPE,
+        "date": pa.date32(),
+    }.get(family(type_name), pa.null())
+
+
+def _cast(array: pa.Array, column: TableColumn, place: str) -> pa.Array:
+    """A table's own column in the type of the union. Raises BadEventsError for a whole number that no double holds."""
+    kind = _arrow_type(column.type_name)
+    if array.type == kind or pa.types.is_null(kind):
+        return array
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), kind)
+    if pa.types.is_floating(kind):
+        if pa.types.is_integer(array.type):
+            values = numbers(array.cast(pa.int64()), 0)
+            beyond = np.flatnonzero((values > MOST_EXACT) | (values < -MOST_EXACT))
+            if len(beyond):
+                name = plain_name(column.name)
+                message = f"{place} has {int(values[beyond[0]])}, which no double holds: in another table"
+                raise BadEventsError(f"{message} '{name}' has doubles", hint="map one to another name")
+        return doubles(array)
+    if pa.types.is_timestamp(kind):
+        return normalise(array).cast(kind)
+    return array.cast(kind)
+
+
+class UnitedColumns(Columns):
+    """The columns of a union; with those that are computed of others where they are read."""
+
+    def __init__(self, table: pa.Table, tables: Tables) -> None:
+        super().__init__(table)
+        self.tables = tables
+
+    def check(self, schema: EventSchema, names: Sequence[str], roles: Sequence[str]) -> None:
+        ids = [role for role in roles if role == EVENT_ID]
+        super().check(schema, names, [role for role in roles if role != EVENT_ID])
+        if ids:
+            for table in self.tables.tables:
+                mine = self._rows(table.name)
+                if not valid(super().raw(id_column(table.name)))[mine].all():
+                    message = f"{table.name}: column '{table.event_id}' has a NULL: an event has an id"
+                    raise BadEventsError(message)
+
+    def has(self, name: str) -> bool:
+        return name in (EVENT_ID, ORDER, ID_ORDER, UNPLACED) or super().has(name)
+
+    def raw(self, name: str) -> pa.Array:
+        compute = {EVENT_ID: self._ids, ORDER: self._order, ID_ORDER: self._id_order, UNPLACED: self._unplaced}.get(
+            name
+        )
+        return super().raw(name) if compute is None else self.once(("raw", name), compute)
+
+    def taken(self, name: str, rows: Int64s) -> pa.Array:
+        """As of any columns; ids are written for these rows alone."""
+        if name != EVENT_ID or ("raw", name) in self._known:
+            return super().taken(name, rows)
+        names = [EVENT_SOURCE, *(id_column(table.name) for table in self.tables.tables)]
+        some = pa.table({one: super(UnitedColumns, self).taken(one, rows) for one in names})
+        return UnitedColumns(some, self.tables).raw(EVENT_ID)
+
+    def _rows(self, table: str) -> Bools:
+        """Where the events of a table are."""
+
+        def rows() -> Bools:
+            codes, names = self.types(EVENT_SOURCE)
+            mask: Bools = np.isin(codes, [code for code, name in enumerate(names) if name == table])
+            return mask
+
+        return self.once(("rows of", table), rows)
+
+    def _ids(self) -> pa.Array:
+        """`orders:17`."""
+        texts = pa.nulls(self.length, pa.string())
+        for table in self.tables.tables:
+            mine = self._rows(table.name)
+            own = super().raw(id_column(table.name)).filter(arrow(mine))
+            written = own if pa.types.is_string(own.type) else _written(own)
+            prefix = pa.scalar(f"{table.name}:", pa.string())
+            named = pc.binary_join_element_wise(prefix, written, pa.scalar("", pa.string()))
+            texts = pc.replace_with_mask(texts, arrow(mine), named)
+        return texts
+
+    def _id_order(self) -> pa.Array:
+        places, first = np.zeros(self.length, np.int64), 0
+        for table in self.tables.tables:
+            first = self._placed(places, self._rows(table.name), id_column(table.name), first)
+        return arrow(places)
+
+    def _order(self) -> pa.Array:
+        places, first = np.zeros(self.length, np.int64), 0
+        tables = {table.name: table for table in self.tables.tables}
+        if self.tables.by_sequence:
+            return self._by_sequence()
+        for name in self.tables.order:
+            mine = self._rows(name)
+            if tables[name].sequence is None:
+                places[mine] = first
+                first += 1
+            else:
+                first = self._placed(places, mine, order_column(name), first)
+        return arrow(places)
+
+    def _by_sequence(self) -> pa.Array:
+        """By the one sequence of all tables, then by table; NULL where an event has none."""
+        parts = [table.name for table in self.tables.tables]
+        masks = [self._rows(name) for name in parts]
+        arrays = [super(UnitedColumns, self).column(order_column(name)) for name in parts]
+        codes, _ = ordered_codes(*(array.filter(arrow(mask)) for array, mask in zip(arrays, masks, strict=True)))
+        places = np.zeros(self.length, np.int64)
+        for number, (mask, own) in enumerate(zip(masks, codes, strict=True)):
+            places[mask] = np.where(own < 0, -1, own.astype(np.int64) * len(parts) + number)
+        return arrow(np.maximum(places, 0), places < 0)
+
+    def _placed(self, places: Int64s, mine: Bools, name: str, first: int) -> int:
+        """Gives the rows `mine` places from `first` on, in the order of a column, NULL first; the place after them."""
+        (codes,), size = ordered_codes(super().column(name).filter(arrow(mine)))
+        places[mine] = codes.astype(np.int64) + 1 + first
+        return first + size + 1
+
+    def _unplaced(self) -> pa.Array:
+        missing = np.zeros(self.length, np.bool_)
+        for table in self.tables.tables:
+            if table.sequence is not None:
+                missing |= self._rows(table.name) & ~valid(super().raw(order_column(table.name)))
+        return arrow(missing)
+
+
+def _written(ids: pa.Array) -> pa.Array:
+    """Ids as text: integers in decimal."""
+    if pa.types.is_string_view(ids.type) or pa.types.is_large_string(ids.type):
+        return ids.cast(pa.string())
+    if pa.types.is_timestamp(ids.type):
+        return normalise(ids).cast(TIME_TYPE).cast(pa.string())
+    return ids.cast(pa.string())
+
+
+def columns_read(events: pa.Table, schema: EventSchema) -> Columns:
+    """The columns of a table of events, or of the union of several."""
+    return Columns(events) if schema.tables is None else UnitedColumns(events, schema.tables)
+
+
+def read_together(schemas: Sequence[EventSchema]) -> list[tuple[list[int], EventSchema]]:
+    """Schemas whose plans can read one table, by their numbers, with the schema of all: the same derived columns, the
+    same tables, and no name for two columns."""
+    groups: dict[Any, list[tuple[list[int], dict[str, TableColumn]]]] = {}
+    for number, schema in enumerate(schemas):
+        tables = schema.tables
+        key = schema.derived, None if tables is None else replace(tables, columns=(), attributes=())
+        mine = {} if tables is None else {column.name: column for column in tables.columns}
+        several = groups.setdefault(key, [])
+        for numbered, columns in several:
+            if all(columns.get(name, column) == column for name, column in mine.items()):
+                numbered.append(number)
+                columns.update(mine)
+                break
+        else:
+            several.append(([number], dict(mine)))
+    result = []
+    for several in groups.values():
+        for numbered, columns in several:
+            schema = schemas[numbered[0]]
+            if schema.tables is not None:
+                schema = schema.of_tables(replace(schema.tables, columns=tuple(columns.values())))
+            result.append((numbered, schema))
+    return result
