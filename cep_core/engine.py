@@ -103,7 +103,10 @@ def explain(plan: AnyPlan) -> str:
         text = KINDS[plan.kind].explain(plan)
     tables = plan.schema.tables
     if tables is not None:
-        text = "\n".join([_without_types(text, tables), *_sources(tables, asks_order(_template(plan)))])
+        read = dict.fromkeys("sequence" if name.startswith(ORDER) else plain_name(name) for name in plan.columns)
+        lines = (f"reads     {', '.join(read)}" if line.startswith("reads ") else line for line in text.split("\n"))
+        text = _without_types("\n".join(lines), tables)
+        text = "\n".join([text, *_sources(tables, asks_order(_template(plan)))])
     ids = plan.parts_of_order is not None and plan.schema.sequence is None
     ids = ids or (plan.parts_of_order is not None and tables is not None and not all(t.sequence for t in tables.tables))
     order = ["ids       decide which event of one time is next: `try` and `run` count such neighbours"] if ids else []

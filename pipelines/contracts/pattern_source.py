@@ -56,7 +56,7 @@ def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()
 def refuse_lookups(pattern: Pattern) -> None:
     """Raises PatternErrors for a pattern whose columns are looked up: no step of a run reads reference tables yet."""
     if pattern.lookup:
-        message = "a run reads no reference tables yet: `lookup` works in cep_core.evaluate, validate and explain"
+        message = "a run reads no reference tables yet: `lookup` works in trendlake.evaluate, validate and explain"
         place = pattern.document.place(("lookup",), key=True)
         hint = "join the columns to the source upstream, or evaluate(query, events, reference={...})"
         raise PatternErrors([NotSupportedError(message, place=place, hint=hint)])

@@ -17,7 +17,7 @@ STEPS = re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```", PAGE, re.MULTI
 
 
 def test_the_page_prints_what_it_shows() -> None:
-    assert len(STEPS) == PAGE.count("```python") == 3
+    assert len(STEPS) == PAGE.count("```python") == 4
     names: dict[str, Any] = {}
     for code, printed in STEPS:
         out = io.StringIO()

@@ -4,9 +4,7 @@ of a project, with the commands of the page."""
 from __future__ import annotations
 
 import io
-import json
 import re
-import shlex
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import csv
-from typer.testing import CliRunner
 
 from tests.conftest import ROOT
+from tests.support.typed_pages import follow, output_of
 from trendlake.cep_core import evaluate
-from trendlake.jobs.main import app
 
 PAGE = (ROOT / "docs" / "how-to" / "from-sql.md").read_text()
 QUESTIONS = re.findall(
@@ -59,35 +56,6 @@ def test_question(question: tuple[str, ...]) -> None:
 
 @pytest.mark.filterwarnings("ignore::trendlake.cep_core.errors.PatternWarning")
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files are written and the commands run where the page has them; a table is what was shown last."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TRENDLAKE_STATE", str(tmp_path / "state"))
     section = PAGE.split("## From the text to published rows\n")[1].split("\n## ")[0]
-    named, printed, tables = "", "", 0
-    for part in re.split(r"(```\w+\n.*?```|^\|.*?\n\n)", section, flags=re.MULTILINE | re.DOTALL):
-        if part.startswith("```sh"):
-            for line in part.splitlines()[1:-1]:
-                printed = output_of(shlex.split(line)[1:])
-        elif part.startswith("```"):
-            Path(named).write_text(part.split("\n", 1)[1].removesuffix("```"))
-        elif part.startswith("|"):
-            names, _, *rows = [
-                [cell.strip() for cell in line.strip("|").split("|")] for line in part.strip().splitlines()
-            ]
-            shown_rows = json.loads(printed)["rows"]
-            assert sorted([words(row[name]) for name in names] for row in shown_rows) == sorted(rows)
-            tables += 1
-        named = (re.findall(r"[Tt]he file `([^`]+)`:", part) or [named])[-1]
-    assert tables == 2
+    assert follow(section, tmp_path, monkeypatch) == 2
     assert all(name in output_of(["diff", "sessions", "--from", "1", "--to", "2"]) for name in ("v1", "v4"))
-
-
-def output_of(command: list[str]) -> str:
-    result = CliRunner().invoke(app, [*command, *(["--json"] if command[0] == "show" else [])])
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def words(cell: object) -> str:
-    """A cell as the page has it."""
-    return str(cell).replace("T", " ").removesuffix("Z").removesuffix("+00:00")

@@ -204,3 +204,22 @@ def test_neighbours_that_only_ids_order() -> None:
     plan = compile_query(query, schemas)
     assert plan.schema.tables is not None
     assert ordered_by_id(plan, united(tables, plan.schema.tables, plan.columns)) == 1
+
+
+def test_explain_has_the_names_of_the_pattern() -> None:
+    """Each once, without the names by which the engine tells columns of several tables apart."""
+    columns = {"event_id": "string", "event_time": "timestamp", "x": "int", "place": "int"}
+    query = {
+        "kind": "automaton",
+        "sources": {"A": "left", "B": "right"},
+        "start": "s",
+        "final": ["f"],
+        "arcs": [{"from": "s", "to": "f", "when": "e.x > 1"}],
+        "within": "1 day",
+    }
+    schemas = {name: EventSchema(columns, event_type="", sequence="place") for name in ("left", "right")}
+    lines = explain(compile_query(query, schemas)).splitlines()
+    assert [line for line in lines if line.startswith("reads ")] == [
+        "reads     event_time, event_source, event_id, sequence, x"
+    ]
+    assert "@" not in "\n".join(lines)
