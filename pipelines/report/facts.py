@@ -38,6 +38,11 @@ class PatternFacts:
     consistency: str = "middle"
     time_zone: str | None = None
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it reads; `source` has them with commas."""
+        return tuple(self.source.split(", "))
+
 
 @dataclass(frozen=True)
 class CheckFacts:
@@ -91,6 +96,8 @@ class RunFacts:
     checks: tuple[CheckFacts, ...]
     apart: str = ""
     """How many rows of the source were quarantined, and why; empty where none was."""
+    versions: str = ""
+    """The versions of several tables, `orders@12 payments@7`; empty of one."""
 
     @property
     def windows(self) -> int | None:

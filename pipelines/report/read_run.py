@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,7 @@ from trendlake.pipelines.lake.road import road_of
 from trendlake.pipelines.quality.quarantine_counts import SET_APART
 from trendlake.pipelines.report.errors import RunNotFoundError
 from trendlake.pipelines.report.facts import STAGES, CheckFacts, RunFacts, StageFacts
-from trendlake.pipelines.runs.record import NUMBER, SCHEMA, pattern_records
+from trendlake.pipelines.runs.record import NUMBER, SCHEMA, SOURCES, pattern_records
 from trendlake.pipelines.runs.stored_record import checks_in
 
 Facts = dict[str, Any]
@@ -63,7 +64,17 @@ def run_facts(rows: Iterable[Facts]) -> RunFacts:
         stages=tuple(_stage(row, len(attempts[row["stage"]])) for row in last),
         checks=tuple(check for check in checks if check.check != SET_APART),
         apart=next((check.observed for check in checks if check.check == SET_APART and check.success is False), ""),
+        versions=_versions(next((text for row in reversed(ordered) if (text := row.get(SOURCES))), None)),
     )
+
+
+def _versions(sources: str | None) -> str:
+    """The column `sources` of a run record: each table with its version."""
+    try:
+        tables = {} if sources is None else json.loads(sources)
+        return " ".join(f"{name}@{table['version']}" for name, table in sorted(tables.items()))
+    except (ValueError, TypeError, KeyError, AttributeError):  # a damaged record still has a page
+        return ""
 
 
 def _place(row: Facts) -> tuple[int, int]:

@@ -101,7 +101,9 @@ def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
         )
     read = run.rows_read
     if read is not None:
-        figures.append(Figure("Rows read", Number(f"{read:,}"), f"from {run.source}" if run.source else ""))
+        figures.append(
+            Figure("Rows read", Number(f"{read:,}"), f"from {run.source.replace(',', ', ')}" if run.source else "")
+        )
     part = percent(facts.quarantine.rows / read) + " of rows read" if read else ""
     figures.append(
         Figure("Quarantined", Number(f"{facts.quarantine.rows:,}"), part if facts.quarantine.rows else "no rows")

@@ -183,7 +183,7 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
     pattern = read_pattern(site.project.own(file))
     zone = pattern.time_zone
     plan, mistake = plan_of(site.project, file)
-    contract = _contract(site.project, pattern)
+    contracts = {name: _contract(site.project, pattern, name) for name in pattern.tables}
     runs, sources = together.runs(pattern.name), together.sources
     results = lake.warehouse.results(pattern.name)
     published = exists(lake, results)
@@ -192,7 +192,7 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
     if overview is not None and shown is not None:
         overview = replace(overview, rows=shown.total, earlier_rows=shown.stale)  # as `trendlake show` counts them
     if pattern.source not in sources:
-        sources[pattern.source] = read_source(lake, pattern.source, contract)
+        sources[pattern.source] = read_source(lake, pattern.source, contracts.get(pattern.source))
     checks_pages = DocsFacts(why_not=mistake or NOT_CHECKED)
     if plan is not None and docs:
         checks_pages = _docs(site, pattern, plan, runs.runs)
@@ -206,13 +206,13 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
         mistake=mistake,
         automaton="" if plan is None else drawn(plan, pattern.name),
         plan_hash="" if plan is None else plan.hash,
-        contract=contract,
+        contracts=contracts,
         runs=replace(runs, runs=tuple(in_interval_of(run, zone) for run in runs.runs)),
         verdicts={run.run_id: verdict_of(run) for run in runs.runs},
         overview=on_clock(overview, zone),
         shown=on_clock(shown, zone),
         changes=read_changes(lake, results, plan, zone) if published else ChangesFacts((), 0),
-        fresh=on_clock(_freshness(site, pattern, plan, contract, file, together), zone),
+        fresh=on_clock(_freshness(site, pattern, plan, contracts, file, together), zone),
         docs=checks_pages,
         pages=frozenset(run.run_id for run in runs.runs if places.run(pattern.name, run.run_id).is_file()),
         made_at=datetime.now(UTC),
@@ -220,13 +220,19 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
 
 
 def _freshness(
-    site: Site, pattern: PatternFacts, plan: AnyPlan | None, contract: Contract | None, file: Path, together: Together
+    site: Site,
+    pattern: PatternFacts,
+    plan: AnyPlan | None,
+    contracts: Mapping[str, Contract | None],
+    file: Path,
+    together: Together,
 ) -> FreshFacts:
     source, publications = together.sources[pattern.source], together.publications(pattern.name)
     typed = site.project.typed(pattern.name, file)
     times = LocalTimes() if plan is None else LocalTimes.of_windows(pattern.time_zone, plan.windows)
     fresh = read_freshness(site.lake, pattern.name, plan, source, publications, typed, times)
-    lateness = contract.lateness_us or 0 if contract is not None and pattern.consistency == "strong" else 0
+    late = [one.lateness_us or 0 for one in contracts.values() if one is not None]
+    lateness = max(late, default=0) if pattern.consistency == "strong" else 0
     fresh = replace(fresh, table=site.lake.warehouse.table_of(pattern.name))
     return replace(fresh, revised=pattern.consistency != "weak", lateness_seconds=lateness / 1e6)
 
@@ -249,9 +255,9 @@ def plan_of(project: Project, file: Path) -> tuple[AnyPlan | None, str]:
         return None, str(error)
 
 
-def _contract(project: Project, pattern: PatternFacts) -> Contract | None:
+def _contract(project: Project, pattern: PatternFacts, source: str) -> Contract | None:
     try:
-        return source_contract(project, pattern.source, (pattern.name,))
+        return source_contract(project, source, (pattern.name,))
     except TrendlakeError:
         return None
 

@@ -165,14 +165,15 @@ class DocsFacts:
 
 @dataclass(frozen=True)
 class PatternPageFacts:
-    """All that a pattern's page says. `mistake`: why the file does not compile; `pages`: the run ids that have one."""
+    """All that a pattern's page says. `mistake`: why the file does not compile; `contracts`: of the tables that it
+    reads, None of one that cannot be read; `pages`: the run ids that have one."""
 
     pattern: PatternFacts
     file: str
     mistake: str
     automaton: str
     plan_hash: str
-    contract: Contract | None
+    contracts: Mapping[str, Contract | None]
     runs: RunsFacts
     verdicts: Mapping[str, Verdict]
     overview: OverviewFacts | None

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from markupsafe import Markup
 
+from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rule_text import expected_of
 from trendlake.pipelines.error_text import plural, several
 from trendlake.pipelines.lake.warehouse import folder_name
@@ -112,10 +113,8 @@ def pattern_page(facts: PatternPageFacts) -> str:
         unbroken=[row for row in rows if row.unbroken][:CHECKS_SHOWN],
         checks=len(rows),
         judged=judged,
-        rules=_rules(facts),
-        rules_left=max(0, len(facts.contract.rules) - RULES_SHOWN) if facts.contract else 0,
+        sources=[_source(name, contract) for name, contract in facts.contracts.items()],
         docs_href=f"checks/{folder_name(facts.docs.run_id)}.html" if facts.docs.there else "",
-        lateness=_lateness(facts),
         why=change_words,
     )
 
@@ -262,19 +261,27 @@ def _cell(check: CheckFacts, run: RunFacts) -> tuple[State, str]:
     return state, "\n".join(part for part in (word, check.observed, f"run {run.run_id}") if part)
 
 
-def _rules(facts: PatternPageFacts) -> list[tuple[str, str, str, str]]:
-    """Name, columns, what is asked, what happens to a row that breaks it."""
-    if facts.contract is None:
-        return []
-    return [
+@dataclass(frozen=True)
+class SourceText:
+    """A table that a pattern reads. `contract`: None where it cannot be read; `rules`: name, columns, what is asked,
+    what happens to a row that breaks it; `rules_left`: how many more there are; `lateness`: in words."""
+
+    name: str
+    contract: Contract | None
+    rules: list[tuple[str, str, str, str]]
+    rules_left: int
+    lateness: str
+
+
+def _source(name: str, contract: Contract | None) -> SourceText:
+    if contract is None:
+        return SourceText(name, None, [], 0, "")
+    rules = [
         (rule.name, ", ".join(rule.columns), expected_of(rule), "quarantined" if rule.quarantines else "recorded")
-        for rule in facts.contract.rules[:RULES_SHOWN]
+        for rule in contract.rules[:RULES_SHOWN]
     ]
-
-
-def _lateness(facts: PatternPageFacts) -> str:
-    late = facts.contract.lateness_us if facts.contract else None
-    return "not said" if late is None else f"up to {duration(late / 1e6)}"
+    late = "not said" if contract.lateness_us is None else f"up to {duration(contract.lateness_us / 1e6)}"
+    return SourceText(name, contract, rules, max(0, len(contract.rules) - RULES_SHOWN), late)
 
 
 def change_words(change: ChangeFacts) -> str:

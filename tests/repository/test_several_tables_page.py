@@ -16,4 +16,9 @@ PAGE = (ROOT / "docs" / "how-to" / "several-tables.md").read_text()
 def test_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert follow(PAGE.split("\n## What to know")[0], tmp_path, monkeypatch) == 2
     difference = output_of(["diff", "unpaid", "--from", "1", "--to", "2"])
+    pages = tmp_path / "state/reports/unpaid"
+    page, (report,) = (pages / "index.html").read_text(), pages.glob("runs/*.html")
+    assert all(f"data_contracts/{name}.yaml" in page for name in ("orders", "payments"))
+    assert "orders@1 payments@2" in page
+    assert "Tables read</dt><dd><code>orders@1 payments@1<" in report.read_text()
     assert all(text in difference for text in ("orders:o3", "1 retracted", "orders@1 payments@2"))
