@@ -309,4 +309,5 @@ def _record(record: dict[str, Any]) -> dict[str, Any]:
     if damage := damage_of(record):
         print_error(f"[RECORD_DAMAGED] {damage}")
         return record
-    return record | {name: json.loads(record[name]) for name in ("checks", "note", "basis") if record.get(name)}
+    stored_as_text = "checks", "note", "basis", "sources"
+    return record | {name: json.loads(record[name]) for name in stored_as_text if record.get(name)}

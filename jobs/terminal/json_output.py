@@ -52,6 +52,7 @@ def of_record(record: Record) -> dict[str, Any]:
 
     document = dataclasses.asdict(record)
     document["checks"] = [check.as_json() for check in record.checks]
+    document["basis"] = None if record.basis is None else record.basis.as_json()
     document["status"] = "succeeded" if document.pop("succeeded") else "failed"
     for name in ("interval_from", "interval_to"):
         document[name] = None if document[name] is None else moment(document[name])
