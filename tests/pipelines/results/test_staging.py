@@ -23,6 +23,7 @@ from trendlake.pipelines.results.computation import computed
 from trendlake.pipelines.results.source_events import read_events
 from trendlake.pipelines.results.staging import HIDDEN, Staged, leave_staged, read_staged, write_staged
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
 
 pytestmark = pytest.mark.spark
 
@@ -85,7 +86,7 @@ def rows_of(run: Run, number: int) -> tuple[pa.Schema, list[str]]:
     return table.schema, sorted(map(repr, table.to_pylist()))
 
 
-def left_by_workers(run: Run, events: DataFrame, cut: Cut, version: int) -> Staged:
+def left_by_workers(run: Run, events: DataFrame, cut: Cut, version: Versions) -> Staged:
     """By `leave_staged`: number and rows."""
     work = Work(run.plan, (Channel.of([Member(0, run.plan, cut.windows)]),), (cut,), 1000)
     left = leave_staged({0: run}, distribute(run.plan, events, work.parts), answers_of(work), version)
@@ -99,8 +100,8 @@ def test_both_ways_stage_the_same(spark: SparkSession, project: Project, odd: st
     """Of events in two partitions, one of which may have no rows; values, NULLs, types and hashes."""
     run = case_run(spark, project, odd, *varied()[odd])
     events, cut = read_events(run, CHECKED), Cut(run.windows, len(run.windows), 2)
-    number, rows = write_staged(run, computed(run, events, cut), 7)
-    left = left_by_workers(run, events, cut, 7)
+    number, rows = write_staged(run, computed(run, events, cut), Versions.one(7))
+    left = left_by_workers(run, events, cut, Versions.one(7))
     assert left[1] == rows > 0
     schema, staged = rows_of(run, left[0])
     assert (schema, staged) == rows_of(run, number)
