@@ -113,7 +113,7 @@ def test_half_written_files_are_not_read(spark: SparkSession, project: Project) 
     """What a worker left that was not heard of: it may be half a file, or rows that another left as well."""
     run = case_run(spark, project, "hidden", *varied()["several hashes"])
     events, cut = read_events(run, CHECKED), Cut(run.windows, len(run.windows), 1)
-    number, rows = left_by_workers(run, events, cut, 0)
+    number, rows = left_by_workers(run, events, cut, Versions.one(0))
     folder = Path(run.warehouse.staging(run.name, run.run_id)) / str(number)
     (file,) = folder.glob("*.parquet")
     (folder / f"{HIDDEN}twice.parquet").write_bytes(file.read_bytes())
