@@ -43,18 +43,18 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
         sources = sources_of(project, pattern)
     except ProjectError as error:
         error.place = pattern.document.place(("source" if pattern.sources is None else "sources",))
-        raise PatternErrors([*_errors_of_itself(path), error]) from None
+        raise PatternErrors([*_errors_of_itself(path, pattern), error]) from None
     except PatternErrors as failure:
-        own = _errors_of_itself(path)
+        own = _errors_of_itself(path, pattern)
         raise PatternErrors([*own, *failure.errors]) if own else failure from None
     return pattern, compile_query(path, sources.schema)
 
 
-def _errors_of_itself(path: Path) -> list[TrendlakeError]:
-    """The errors of a pattern file that do not depend on the columns of its source."""
-    pattern, errors = read_pattern(path)
-    if pattern is not None and pattern.sources is not None:
-        return errors
+def _errors_of_itself(path: Path, pattern: Pattern) -> list[TrendlakeError]:
+    """The errors of a pattern file that do not depend on the columns of its source; none of several tables, where those
+    of its shape have been raised."""
+    if pattern.sources is not None:
+        return []
     nothing = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string"})
     try:
         compile_query(path, nothing)
