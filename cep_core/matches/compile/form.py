@@ -53,10 +53,11 @@ def form_of(plan: MatchesPlan, left: tuple[tuple[s.Expr, ...], ...]) -> Form | N
     """None where a plan is not to be run as one with others: where its rows are graphs, or wait for time to come."""
     if plan.output == "compressed" or plan.limit_of_last is not None:
         return None
+    # One that is asked of the first event of a Kleene part alone, or of later ones, stays: states then tell them apart.
     asked = tuple(
         condition
         for index, condition in enumerate(plan.conditions)
-        if not all(is_local(plan, index, moment) for moment in moments(plan, condition))
+        if condition.when != "each" or not all(is_local(plan, index, moment) for moment in moments(plan, condition))
     )
     negations = tuple(
         replace(
