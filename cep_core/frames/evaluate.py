@@ -61,6 +61,10 @@ class _Given:
             asked = role in roles or role in ("event_id", "sequence")
             if asked and name is not None and not left_out and name not in self.columns.names:
                 raise self._missing(role, name)
+        kind = self.columns.field(self.event_time).type
+        if not pa.types.is_timestamp(kind):
+            hint = f"convert it first, as by pandas.to_datetime(frame['{self.event_time}'], utc=True)"
+            raise BadEventsError(f"column '{self.event_time}' is not a timestamp but {kind}", hint=hint)
 
     def _missing(self, role: str, name: str) -> BadEventsError:
         known = self.columns.names

@@ -202,6 +202,8 @@ def test_objects_whose_type_shows_late() -> None:
         (ticks().rename(columns={"event_time": "at"}), {}, "no column 'event_time' (event_time) in the frame. Its col"),
         (ticks().rename(columns={"event_time": "at"}), {}, 'pass event_time="at"'),
         (ticks().set_index("event_time"), {}, "reset_index()"),
+        (ticks(event_time=["2026-01-05"] * 6), {}, "column 'event_time' is not a timestamp but string"),
+        (ticks(), {"event_time": "n"}, "column 'n' is not a timestamp but int64"),
         (ticks(), {"event_type": "kind"}, "no column 'kind' (event_type)"),
         (ticks(), {"sequence": "prise"}, "did you mean 'price'?"),
         (ticks(), {"event_id": "ident"}, "no column 'ident' (event_id)"),
