@@ -24,3 +24,6 @@ AnyArray: TypeAlias = npt.NDArray[Any]
 """Any dtype: numbers of several tiers, or whatever a column holds."""
 Positions: TypeAlias = npt.NDArray[np.int64] | slice
 """Rows by their places, or a slice of them."""
+
+MOST_EXACT = 2**53
+"""A double holds every whole number up to it."""

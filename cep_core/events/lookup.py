@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trendlake.cep_core.errors import BadEventsError, LookupRepeatedError, did_you_mean
-from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s
+from trendlake.cep_core.events.array_types import MOST_EXACT, AnyArray, Bools, Int64s
 from trendlake.cep_core.events.arrays import arrow, numbers, read_only, valid
 from trendlake.cep_core.events.codes import group_codes
 from trendlake.cep_core.events.columns import Columns
@@ -37,8 +37,6 @@ FEW = 10_000
 """Events that are searched for without compiled code: to load it takes longer."""
 EXAMPLES = 10
 """Keys without a row that a report names."""
-EXACT = 2**53
-"""Up to here each whole number is a double of its own."""
 _DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1)
 
@@ -362,7 +360,7 @@ def _as(raw: pa.Array, target: pa.DataType, place: str) -> pa.Array:
     array = normalise(raw)
     if pa.types.is_integer(array.type) and pa.types.is_floating(target):
         ends = pc.min_max(array).as_py()
-        if ends["min"] is not None and (ends["min"] < -EXACT or ends["max"] > EXACT):
+        if ends["min"] is not None and (ends["min"] < -MOST_EXACT or ends["max"] > MOST_EXACT):
             message = "a whole number beyond 2^53 is compared with doubles"
             raise BadEventsError(f"{place}: {message}", hint="let the contracts give both columns one type")
         return array.cast(target)

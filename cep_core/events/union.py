@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trendlake.cep_core.errors import BadEventsError, did_you_mean
-from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.events.array_types import MOST_EXACT, Bools, Int64s
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.cep_core.events.codes import ordered_codes
 from trendlake.cep_core.events.columns import Columns
@@ -37,9 +37,6 @@ from trendlake.cep_core.events.tables import (
     order_column,
     plain_name,
 )
-
-MOST_EXACT = 2**53
-"""The largest whole number up to which a double holds all."""
 
 
 def united(events: Mapping[str, pa.Table], tables: Tables, names: Collection[str]) -> pa.Table:

@@ -31,8 +31,8 @@ class Instructions(ABC):
     which attributes are of the register, and their families.
     """
 
-    exact = False
-    """Whether a whole number is compared with a double as it is; else as the nearest double."""
+    exact = True
+    """Whether a whole number is compared with a double as it is; else as a double, by `as_real`."""
 
     def __init__(self, slots: int) -> None:
         self.fields_end = self.slots = slots

@@ -8,11 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from trendlake.cep_core.events.array_types import MOST_EXACT
 from trendlake.cep_core.expressions.columnar import COMPARISONS, FLIPPED
 from trendlake.cep_core.language import syntax as s
-
-EXACT = 2**53
-"""Whole numbers up to here are float64s."""
 
 TypeOf = Callable[[str], Any]
 """The Arrow type of a normalised column."""
@@ -61,7 +59,7 @@ def _constant(node: s.Expr, kind: Any) -> Any:
         return value
     if pa.types.is_int64(kind) and type(value) is int and value < 2**63:
         return sign * value
-    if pa.types.is_float64(kind) and type(value) is int and value <= EXACT:
+    if pa.types.is_float64(kind) and type(value) is int and value <= MOST_EXACT:
         return sign * float(value)
     return sign * value if pa.types.is_float64(kind) and type(value) is float else None
 

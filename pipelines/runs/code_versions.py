@@ -55,6 +55,9 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction("contract", 4, "overflow, decimals, NaN and some texts in rules were Spark's, as its version had them"),
     Correction("matches", 3, "of events at one time, ids decided which followed which, and which a NOT saw"),
     Correction("publication", 2, "rows of a form with another key, kind or slide stayed, or made new rows come twice"),
+    Correction("matches", 4, "patterns that ran together lost matches; large whole numbers were compared as doubles"),
+    Correction("automaton", 4, "a whole number beyond 2^53 was compared with a double as the nearest double"),
+    Correction("algebra", 2, "a whole number beyond 2^53 was compared with a double as the nearest double"),
 )
 
 

@@ -16,13 +16,12 @@ from typing import Any
 from trendlake.cep_core.algebra.compile import nodes as n
 from trendlake.cep_core.algebra.compile.pairing import FLIPPED, parted
 from trendlake.cep_core.algebra.compile.syntax import FIRST, SECOND, Dur
+from trendlake.cep_core.events.array_types import MOST_EXACT
 from trendlake.cep_core.expressions.types import Resolve, infer
 from trendlake.cep_core.language import syntax as s
 
 LIST = "\0list"
 """The attribute of own streams: the number of a row's list of queries."""
-EXACT = 2**53
-"""Whole numbers up to here are doubles."""
 OPS = frozenset(FLIPPED) - {"!="}
 TYPES = frozenset({"int", "double", "string", "boolean"})
 
@@ -178,7 +177,7 @@ def compared_with_constant(part: s.Expr, family: Resolve, side: str) -> tuple[s.
         return None
     value = _literal(other)
     kind, mine = infer(other, family), family(read)
-    if mine == "double" and kind == "int" and value is not None and abs(value) <= EXACT:
+    if mine == "double" and kind == "int" and value is not None and abs(value) <= MOST_EXACT:
         return read, op, float(value)
     return (read, op, value) if value is not None and mine == kind and mine in TYPES else None
 

@@ -1,10 +1,12 @@
 """Comparisons of one attribute with a constant, of a whole column at once: most of what filters ask.
 
-They mean what the machine of `cep_core.kernels.vm` makes of them: NULL and NaN compare with nothing.
+They mean what the machine of `cep_core.kernels.vm` makes of them: NULL and NaN compare with nothing, and a whole
+number is compared with a double as it is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +35,7 @@ MOST_READ = 2
 
 @dataclass(frozen=True)
 class Comparison:
-    """`name op value`; `family`: of the attribute. A double is compared with a double."""
+    """`name op value`; `family`: of the attribute, and so of the value."""
 
     name: str
     family: str
@@ -49,15 +51,16 @@ class Comparison:
 
     def _true(self, words: Words) -> Bools:
         values, null = words
-        if isinstance(self.value, int):
+        if self.family == "int":
             true: Bools = OPERATORS[self.op](values, self.value)
             return true & ~null
-        reals = values.view(np.float64) if self.family == "double" else values.astype(np.float64)
+        reals = values.view(np.float64)
         return OPERATORS[self.op](reals, self.value) & ~null & ~np.isnan(reals)
 
 
 def comparison_of(part: s.Expr, table: Table, family: Resolve) -> Comparison | None:
-    """The comparison that a condition is; None where it is no comparison of a number of the stream with a number."""
+    """The comparison that a condition is; None where it is no comparison of a number of the stream with a number of the
+    same kind, or one that is as good."""
     if not isinstance(part, s.Binary) or part.op not in OPERATORS:
         return None
     read, constant, op = part.left, part.right, part.op
@@ -70,5 +73,10 @@ def comparison_of(part: s.Expr, table: Table, family: Resolve) -> Comparison | N
     value = constant.value
     if value is None or isinstance(value, str):
         return None
-    real = "double" in (constant.kind, family(read))
-    return Comparison(read.name, family(read), op, float(value) if real else int(value))
+    if family(read) == "double":
+        return Comparison(read.name, "double", op, float(value)) if float(value) == value else None
+    if isinstance(value, float):
+        if op in ("=", "!=") or not math.isfinite(value):
+            return None
+        value = math.ceil(value) if op in ("<", ">=") else math.floor(value)
+    return Comparison(read.name, "int", op, value)

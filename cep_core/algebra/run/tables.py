@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from trendlake.cep_core.algebra.kernels import rows as k
-from trendlake.cep_core.events.array_types import Bools, Int64s
+from trendlake.cep_core.errors import BadEventsError
+from trendlake.cep_core.events.array_types import MOST_EXACT, Bools, Int64s
 
 Words = tuple[Int64s, Bools]
 """Values as int64 (whole numbers, microseconds, codes of strings, booleans, the bits of doubles; 0 where NULL), and
@@ -170,9 +171,13 @@ def sortable(words: Int64s, family: str) -> Int64s:
 
 
 def as_real(words: Int64s, family: str) -> Int64s:
-    """Words as those of doubles."""
+    """Words as those of doubles. Raises BadEventsError for a whole number that is no double of its own: columns are
+    sorted and searched as doubles here, which would take it for its neighbour."""
     if family != "int":
         return words
+    if len(words) and (words.min() < -MOST_EXACT or words.max() > MOST_EXACT):
+        message = "a whole number beyond 2^53 is compared with doubles, or becomes one"
+        raise BadEventsError(message, hint="let the contract give both columns one type")
     bits: Int64s = words.astype(np.float64).view(np.int64)
     return bits
 

@@ -19,7 +19,7 @@ from trendlake.cep_core.plan import ResultShape
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of an automaton that stays the same changes."""
 
-ENGINE_VERSION = 3
+ENGINE_VERSION = 4
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0012-versions-of-results.md)."""
 

@@ -50,8 +50,6 @@ class Assembly(Instructions):
     """`conditions`, `loads` and `updates` as `kernels.search.Asked` has them. `fields`: the first word of each
     register; `sums`: the columns of doubles that are summed up. Raises NotCompiledError."""
 
-    exact = True
-
     def __init__(self, program: Program, conditions: tuple[Condition, ...]) -> None:
         super().__init__(0)
         self.memory = Registers(program, conditions)

@@ -23,6 +23,7 @@ class PairPrograms(Instructions):
 
     def __init__(self, families: Mapping[str, str]) -> None:
         super().__init__(0)
+        self.exact = False  # columns that are sorted or searched hold doubles: such numbers are refused everywhere
         self._families = families
         self._pair = ("", "")
         self.ranges: list[tuple[int, int, int, int, int]] = []
