@@ -9,10 +9,11 @@ computed where plans run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from trendlake.cep_core.errors import (
@@ -24,12 +25,15 @@ from trendlake.cep_core.errors import (
     UnknownAttributeError,
     did_you_mean,
 )
+from trendlake.cep_core.events.array_types import Bools
+from trendlake.cep_core.events.codes import group_codes
 from trendlake.cep_core.events.columns import Columns
-from trendlake.cep_core.events.lookup import look_up
+from trendlake.cep_core.events.lookup import Report, look_up
 from trendlake.cep_core.events.names import TakenNames
+from trendlake.cep_core.events.normalise import canonical
 from trendlake.cep_core.events.schema import Computed, Derived, EventSchema, Lookup
 from trendlake.cep_core.events.tables import Tables
-from trendlake.cep_core.events.union import columns_read
+from trendlake.cep_core.events.union import columns_read, united
 from trendlake.cep_core.expressions.columnar import evaluate, typed
 from trendlake.cep_core.expressions.types import ExpressionError, infer
 from trendlake.cep_core.language import syntax as s
@@ -73,14 +77,64 @@ def derive(events: pa.Table, schema: EventSchema, reference: Mapping[str, pa.Tab
     for one in schema.derived:
         if isinstance(one, Lookup):
             events, _, _ = look_up(events, one, reference or {})
-            continue
-        # with those of a contract, which a pattern's are computed of
-        values = _values(one, columns_read(events, schema))
-        array = typed(values, one.type_name)
-        at = events.schema.get_field_index(one.name)
-        field = pa.field(one.name, array.type)
-        events = events.append_column(field, array) if at < 0 else events.set_column(at, field, array)
+        else:
+            events = _with(one, events, schema)
     return events
+
+
+def reports(events: pa.Table, schema: EventSchema, reference: Mapping[str, pa.Table]) -> Iterator[Report]:
+    """The counts of each lookup over the events, with every key that has no row. Raises as `derive`."""
+    last = max((at for at, one in enumerate(schema.derived) if isinstance(one, Lookup)), default=-1)
+    for one in schema.derived[: last + 1]:
+        if isinstance(one, Lookup):
+            events, rows, matching = look_up(events, one, reference)
+            yield rows.report(columns_read(events, schema), matching, most=None)
+        else:
+            events = _with(one, events, schema)
+
+
+def looked_up_otherwise(
+    events: pa.Table, schema: EventSchema, then: Mapping[str, pa.Table], now: Mapping[str, pa.Table]
+) -> Bools:
+    """Whether an event gets other columns by lookups in the reference tables `now` than in those of `then`. Raises as
+    `derive`."""
+    names = [name for one in schema.lookups for name in one.names]
+    last = max(at for at, one in enumerate(schema.derived) if isinstance(one, Lookup))
+    before = schema.deriving(schema.derived[: last + 1])
+    both = [columns_read(derive(events, before, tables), before) for tables in (then, now)]
+    different = np.zeros(events.num_rows, np.bool_)
+    for name in names:
+        values = pa.concat_arrays([_plain_values(columns.raw(name)) for columns in both])
+        codes = group_codes([canonical(values)], len(values))
+        different |= codes[: events.num_rows] != codes[events.num_rows :]
+    return different
+
+
+def _plain_values(values: pa.Array) -> pa.Array:
+    """Texts without a dictionary, as two of them are compared."""
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+
+
+def read_by_lookups(schema: EventSchema) -> tuple[str, ...]:
+    """The columns of the events' table that lookups are computed of."""
+    return schema.sources([name for one in schema.lookups for name in one.names])
+
+
+def _with(one: Derived, events: pa.Table, schema: EventSchema) -> pa.Table:
+    """The events with a derived column: it has those of a contract, which a pattern's are computed of."""
+    array = typed(_values(one, columns_read(events, schema)), one.type_name)
+    at = events.schema.get_field_index(one.name)
+    field = pa.field(one.name, array.type)
+    return events.append_column(field, array) if at < 0 else events.set_column(at, field, array)
+
+
+def one_table(events: pa.Table | Mapping[str, pa.Table], schema: EventSchema, names: Iterable[str]) -> pa.Table:
+    """The events with the columns `names` and those that contracts derive; of several tables, by name, their union.
+    Raises BadEventsError as `derive` does."""
+    if not isinstance(events, Mapping):
+        return events
+    assert schema.tables is not None
+    return united(derive_tables(events, schema.tables), schema.tables, tuple(dict.fromkeys(names)))
 
 
 def derive_tables(events: Mapping[str, pa.Table], tables: Tables) -> dict[str, pa.Table]:

@@ -62,12 +62,12 @@ def pattern_dags(path: str, *, in_batch: bool = False) -> dict[str, DAG]:
         return {}
     dags = [runs_dag(pattern, path, page(project, pattern, plan, path))]
     if pattern.consistency != "weak":
-        dags.append(revise_dag(pattern, path, notified=not set(pattern.tables) & set(profile.sources)))
+        dags.append(revise_dag(pattern, path, notified=not set(pattern.tables_read) & set(profile.sources)))
     return {dag.dag_id: dag for dag in dags}
 
 
 def page(project: Project, pattern: Pattern, plan: AnyPlan, path: str) -> str:
-    contracts = [table.contract for table in sources_of(project, pattern).tables]
+    contracts = [table.contract for table in sources_of(project, pattern).every]
     return pattern_page(pattern, plan, contracts, Path(path).read_text(encoding="utf-8"))
 
 

@@ -53,6 +53,12 @@ class ToleranceError(TrendlakeError):
     code = "TOLERANCE"
 
 
+class TooMuchError(TrendlakeError):
+    """A revision would compute more windows than the pattern allows changes of a reference table to touch."""
+
+    code = "TOO_MUCH"
+
+
 class ChecksFailedError(TrendlakeError):
     """Staged results break the results contract: they are not published."""
 

@@ -44,7 +44,7 @@ _EPOCH = datetime(1970, 1, 1)
 @dataclass(frozen=True)
 class Report:
     """Counts of a lookup: of `events` that were looked up, `missing` have no row; `examples` are keys with the number
-    of such events (ten, most first). `unused`: rows of the table that never hold."""
+    of such events (most first). `unused`: rows of the table that never hold."""
 
     lookup: Lookup
     events: int
@@ -220,8 +220,8 @@ class Reference:
             return pa.DictionaryArray.from_arrays(arrow(codes, codes < 0), texts.dictionary)
         return values.take(arrow(matching.rows, missing))
 
-    def report(self, events: Columns, matching: Matching) -> Report:
-        """The counts of a lookup."""
+    def report(self, events: Columns, matching: Matching, most: int | None = EXAMPLES) -> Report:
+        """The counts of a lookup, with at most so many examples (None: all)."""
         missing = np.flatnonzero(matching.missing)
         asked = events.length if matching.asked is None else int(np.count_nonzero(matching.asked))
         names = [name for name, _ in self.lookup.key]
@@ -232,7 +232,7 @@ class Reference:
         counted = counted.append_column("count", arrow(np.bincount(codes, minlength=len(firsts)).astype(np.int64)))
         order = [("count", "descending"), *((name, "ascending") for name in keys)]
         examples = []
-        for at in numbers(pc.sort_indices(counted, sort_keys=order)[:EXAMPLES]).astype(np.int64).tolist():
+        for at in numbers(pc.sort_indices(counted, sort_keys=order)[:most]).astype(np.int64).tolist():
             event = int(missing[firsts[at]])
             shown = ", ".join(_shown(events.raw(name)[event]) for name in names)
             examples.append((shown, int(counted["count"][at].as_py())))

@@ -153,6 +153,11 @@ class EventSchema:
         """Those of the columns that reference tables have."""
         return tuple(one for one in self.derived if isinstance(one, Lookup))
 
+    @property
+    def reads_several(self) -> bool:
+        """Whether it is of several tables, or of one that is named in `sources`."""
+        return self.tables is not None or bool(self.lookups)
+
     def looked_up_of(self, name: str, types: Iterable[str]) -> UnknownAttributeError | None:
         """The error of a lookup's column that is read of events of `types`, where the lookup is of others (`of`)."""
         for one in self.lookups:

@@ -200,6 +200,11 @@ class Pattern(BaseModel):
             return () if self.source is None else (self.source,)
         return tuple(sorted({entry.source for entry in self.sources.values()}))
 
+    @property
+    def tables_read(self) -> tuple[str, ...]:
+        """All tables that it reads, by name: `tables`, and those of lookups."""
+        return tuple(sorted({*self.tables, *(one.table for one in self.lookup.values())}))
+
 
 class FamilyPattern(Pattern):
     """A pattern of a kind that has `for_each`."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from trendlake.cep_core.derived import derive, derive_tables
+from trendlake.cep_core.derived import derive, one_table
 from trendlake.cep_core.errors import BadEventsError, EngineFailureError, TrendlakeError
 from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.schema import EventSchema
-from trendlake.cep_core.events.union import columns_read, read_together, united
+from trendlake.cep_core.events.union import columns_read, read_together
 from trendlake.cep_core.having import rows_that_hold
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.plan import AnyPlan
@@ -97,11 +97,8 @@ def _one_table(
     reference: Mapping[str, pa.Table] | None,
 ) -> pa.Table:
     """The events of plans, of several tables their union, with the columns that they derive and look up."""
-    if isinstance(events, Mapping):
-        assert schema.tables is not None
-        names = dict.fromkeys(name for number in group for name in plans[number].columns)
-        events = united(derive_tables(events, schema.tables), schema.tables, tuple(names))
-    return derive(events, schema, reference)
+    names = (name for number in group for name in plans[number].columns)
+    return derive(one_table(events, schema, names), schema, reference)
 
 
 def run_plan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,15 +35,16 @@ if TYPE_CHECKING:
 
 
 def revise_pattern(
-    pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool
+    pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool, unlimited: bool
 ) -> dict[str, Any]:
-    """Revises a pattern. Spark starts if there is something to revise."""
+    """Revises a pattern. Spark starts if there is something to revise. `unlimited`: as of `Run`."""
     from trendlake.pipelines.authoring.validate import check_pattern
 
     place = find_place(folder, profile, writes=True)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
     with session(place, f"trendlake revise {name}", writes=True) as lake:
-        document = revise_in_session(place, lake, pattern, run_id or manual_run_id("revise"), if_published=if_published)
+        run_id = run_id or manual_run_id("revise")
+        document = revise_in_session(place, lake, pattern, run_id, if_published=if_published, unlimited=unlimited)
     if document["changed"]:
         notify_of_results(place.project, name)
     return document
@@ -173,16 +175,18 @@ def _sources(place: Place) -> dict[str, tuple[str, ...]]:
     from trendlake.cep_core.load import read_pattern
 
     read = ((path.stem, read_pattern(path)[0]) for path in place.project.pattern_files())
-    return {name: pattern.tables for name, pattern in read if pattern is not None}
+    return {name: pattern.tables_read for name, pattern in read if pattern is not None}
 
 
-def revise_in_session(place: Place, lake: Lake, pattern: str, run_id: str, *, if_published: bool) -> dict[str, Any]:
+def revise_in_session(
+    place: Place, lake: Lake, pattern: str, run_id: str, *, if_published: bool, unlimited: bool
+) -> dict[str, Any]:
     """Updates a pattern's published windows to its source's newest version, prints the changes and updates the site.
     With `if_published`, a pattern without published results is no error."""
     from trendlake.pipelines.runs.run import prepare
     from trendlake.pipelines.steps.revise import Shared, revise
 
-    run = prepare(lake, place.project, place.profile, pattern, run_id, 0, 1)
+    run = replace(prepare(lake, place.project, place.profile, pattern, run_id, 0, 1), unlimited=unlimited)
     shared = Shared([run])
     if if_published and not shared.has_published(run):
         typer.echo(not_published(run, shared))

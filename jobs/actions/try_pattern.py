@@ -52,8 +52,9 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     raises for errors of the pattern, the contract and the source."""
     from trendlake.cep_core import PatternWarning
     from trendlake.pipelines.authoring.advice import certain
+    from trendlake.pipelines.authoring.trial import refuse_lookups
     from trendlake.pipelines.authoring.validate import compiled
-    from trendlake.pipelines.contracts.pattern_source import refuse_lookups, sources_of
+    from trendlake.pipelines.contracts.pattern_source import sources_of
 
     place, typed = find_place(folder, profile), options.interval
     with warnings.catch_warnings():

@@ -34,6 +34,9 @@ def revise(
     if_published: Annotated[
         bool, typer.Option("--if-published", help="Exit successfully if nothing has been published yet.")
     ] = False,
+    unlimited: Annotated[
+        bool, typer.Option("--all", help="Also where reference rows change more windows than `most_windows`.")
+    ] = False,
     progress: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--progress", help="Of an Airflow task: as of `trendlake run-steps`.", hidden=True),
@@ -54,10 +57,13 @@ def revise(
 
     if (not patterns) == (source is None):
         raise typer.BadParameter("give a PATTERN, or --source SOURCE")
+    several = not patterns or len(patterns) > 1 or selects(patterns[0])
+    if unlimited and several:
+        raise typer.BadParameter("--all is of one PATTERN")
     if patterns and (len(patterns) > 1 or progress is not None or selects(patterns[0])):
         return revise_several(patterns, run_id, progress, profile, project_dir, if_published=if_published)
     if patterns:
-        return revise_pattern(patterns[0], run_id, profile, project_dir, if_published=if_published)
+        return revise_pattern(patterns[0], run_id, profile, project_dir, if_published=if_published, unlimited=unlimited)
     return revise_source(str(source), run_id, profile, project_dir)
 
 

@@ -30,8 +30,8 @@ from trendlake.cep_core.errors import (
 )
 from trendlake.cep_core.events.schema import EventSchema, arrow_type
 from trendlake.cep_core.yaml.source import Source, plain, read_yaml
+from trendlake.pipelines.authoring.trial import refuse_lookups
 from trendlake.pipelines.authoring.validate import compiled
-from trendlake.pipelines.contracts.pattern_source import refuse_lookups
 from trendlake.pipelines.project.paths import Project, files_of
 
 Row = dict[str, Any]

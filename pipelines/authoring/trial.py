@@ -13,7 +13,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trendlake.cep_core import AnyPlan, run_plan
+from trendlake.cep_core import AnyPlan, Pattern, PatternErrors, run_plan
+from trendlake.cep_core.errors import NotSupportedError
 from trendlake.cep_core.events.arrays import repeated
 from trendlake.cep_core.events.windows import END, Windows, both
 from trendlake.cep_core.expressions.advice import advice_on
@@ -22,6 +23,15 @@ from trendlake.pipelines.authoring.advice import certain
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.errors import SampleTooLargeError
 from trendlake.pipelines.steps.order import id_order
+
+
+def refuse_lookups(pattern: Pattern) -> None:
+    """Raises PatternErrors for a pattern with `lookup`: samples and tests have no reference tables."""
+    if pattern.lookup:
+        message = "samples and tests have no reference tables yet: a run has them, and trendlake.evaluate"
+        place = pattern.document.place(("lookup",), key=True)
+        hint = f"trendlake run {pattern.name}, or evaluate(query, events, reference={{...}})"
+        raise PatternErrors([NotSupportedError(message, place=place, hint=hint)])
 
 
 @dataclass(frozen=True)

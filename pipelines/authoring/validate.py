@@ -42,12 +42,12 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
     try:
         sources = sources_of(project, pattern)
     except ProjectError as error:
-        error.place = pattern.document.place(("source" if pattern.sources is None else "sources",))
+        error.place = error.place or pattern.document.place(("source" if pattern.sources is None else "sources",))
         raise PatternErrors([*_errors_of_itself(path, pattern), error]) from None
     except PatternErrors as failure:
         own = _errors_of_itself(path, pattern)
         raise PatternErrors([*own, *failure.errors]) if own else failure from None
-    return pattern, compile_query(path, sources.schema)
+    return pattern, compile_query(path, sources.schema, sources.reference_columns)
 
 
 def _errors_of_itself(path: Path, pattern: Pattern) -> list[TrendlakeError]:

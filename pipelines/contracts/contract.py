@@ -120,6 +120,11 @@ class Contract:
         there = any(rule.kind == "not_null" for rule in named)
         return there and any(rule.kind == "in_set" and set(rule.values) <= set(types) for rule in named)
 
+    @property
+    def columns_with_derived(self) -> dict[str, str]:
+        """The type of each column of the table, and of those that the contract derives, by name."""
+        return {column.name: column.type for column in self.columns} | {one.name: one.type_name for one in self.derived}
+
     def event_schema(self, *, alone: bool = True) -> EventSchema:
         """The source as `cep_core` sees it: with the column `TYPE_COLUMN` where the type is a constant (unless it is
         not `alone`, but one of several), `ID_COLUMN` where the id is made. Raises KeyError for a table without event

@@ -8,10 +8,10 @@ source, so a revision upstream is a change here, and is revised in turn.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from trendlake.cep_core import AnyPlan, Pattern, PatternErrors, compile_plan, load_pattern
-from trendlake.cep_core.errors import NotSupportedError
+from trendlake.cep_core import AnyPlan, Pattern, compile_plan, load_pattern
 from trendlake.cep_core.events.names import same_name
 from trendlake.cep_core.events.schema import family
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
@@ -26,11 +26,23 @@ def sources_of(project: Project, pattern: Pattern, readers: tuple[str, ...] = ()
     """The tables that a pattern reads, with their contracts. `readers`, errors: as of `source_contract`; of several
     wrong tables the first by name."""
     readers = (*readers, pattern.name)
+    references = tuple(_references(project, pattern, readers))
     if pattern.sources is None:
-        return Sources.of(source_contract(project, str(pattern.source), readers))
+        return Sources.of(source_contract(project, str(pattern.source), readers), references)
     idle = {entry.source: entry.idle for entry in pattern.sources.values()}
     tables = [SourceTable(name, source_contract(project, name, readers), idle[name]) for name in sorted(idle)]
-    return Sources(tuple(tables), united=True)
+    return Sources(tuple(tables), united=True, references=references)
+
+
+def _references(project: Project, pattern: Pattern, readers: tuple[str, ...]) -> Iterator[SourceTable]:
+    """The reference tables of a pattern, by name."""
+    lookup_of = {one.table: name for name, one in pattern.lookup.items()}
+    for table in sorted(lookup_of):
+        try:
+            yield SourceTable(table, source_contract(project, table, readers))
+        except ProjectError as error:
+            error.place = pattern.document.place(("lookup", lookup_of[table], "table"))
+            raise
 
 
 def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()) -> Contract:
@@ -46,20 +58,10 @@ def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()
         circle = " reads ".join((*readers[readers.index(name) :], name))
         raise CycleError(f"a pattern would read its own results: {circle}", hint="let one of them read another source")
     pattern = load_pattern(project.pattern_path(name))
-    refuse_lookups(pattern)
     read = sources_of(project, pattern, readers)
-    plan = compile_plan(pattern, read.schema)
+    plan = compile_plan(pattern, read.schema, read.reference_columns)
     keeps = results_contract(project.contract_path(contract_name(plan)), plan, name)
     return resubscribed(keeps, plan, read)
-
-
-def refuse_lookups(pattern: Pattern) -> None:
-    """Raises PatternErrors for a pattern whose columns are looked up: no step of a run reads reference tables yet."""
-    if pattern.lookup:
-        message = "a run reads no reference tables yet: `lookup` works in trendlake.evaluate, validate and explain"
-        place = pattern.document.place(("lookup",), key=True)
-        hint = "join the columns to the source upstream, or evaluate(query, events, reference={...})"
-        raise PatternErrors([NotSupportedError(message, place=place, hint=hint)])
 
 
 def resubscribed(results: Contract, plan: AnyPlan, read: Sources) -> Contract:

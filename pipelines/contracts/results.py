@@ -97,13 +97,13 @@ def _parameters(plan: AnyPlan) -> Iterator[Property]:
 
 
 def _of_tables(properties: list[Property], plan: AnyPlan) -> Iterator[Property]:
-    """The properties of the rows of a pattern with `sources`: of several tables no single version is required, and each
-    row names those of all. No template has them, as any kind may have `sources`."""
+    """The properties of the rows of a pattern with `sources` or `lookup`: of several tables of events no single version
+    is required, and each row names those of all. No template has them, as any kind may have them."""
     tables = plan.schema.tables
     for item in properties:
         several = tables is not None and len(tables.tables) > 1 and item.name == "source_version"
         yield item.model_copy(update={"required": False}) if several else item
-    if tables is not None:
+    if plan.schema.reads_several:
         about = {"name": "source_versions", "logicalType": "string", "physicalType": "string", "required": True}
         yield Property.model_validate(
             {**about, "description": "The versions of the tables the row was computed from, by name."}

@@ -13,6 +13,7 @@ from trendlake.cep_core.plan import Reading
 from trendlake.pipelines.errors import ShardTooLargeError
 from trendlake.pipelines.execute.channel import Channel, Member
 from trendlake.pipelines.execute.pack import PARTITION, keep_imports, unpacked
+from trendlake.pipelines.execute.sent_tables import SentTables
 from trendlake.pipelines.execute.shard_plan import Cut, Part
 
 Batches = Iterator[pa.RecordBatch]
@@ -23,13 +24,14 @@ Answers = Iterator[tuple[int, pa.Table | TrendlakeError]]
 @dataclass(frozen=True)
 class Work:
     """The work of the workers of one Spark job: `reading` is that of all `channels`, `cuts` those of each; `limit`: the
-    events that a worker may hold; `watermark`: as of `run_plans`."""
+    events that a worker may hold; `watermark`: as of `run_plans`; `reference`: the tables of lookups."""
 
     reading: Reading
     channels: tuple[Channel, ...]
     cuts: tuple[Cut, ...]
     limit: int
     watermark: int | None = None
+    reference: SentTables | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -68,19 +70,20 @@ def answers_of(work: Work) -> Callable[[Batches], Answers]:
                     raise ShardTooLargeError(f"a partition has more than the {work.limit} rows a worker may hold")
                 held.setdefault(shard, []).append(events)
         if owner is not None:
-            yield from _computed(*owner, held, work.watermark)
+            yield from _computed(*owner, held, work)
 
     return compute_partition
 
 
-def _computed(channel: Channel, cut: Cut, held: dict[int, list[pa.RecordBatch]], watermark: int | None) -> Answers:
+def _computed(channel: Channel, cut: Cut, held: dict[int, list[pa.RecordBatch]], work: Work) -> Answers:
     """`held`: the events of each time shard, which are let go one after the other."""
     failed: set[int] = set()
+    reference = None if work.reference is None else work.reference.tables()
     for shard in sorted(held):
         events = pa.Table.from_batches(held.pop(shard)).unify_dictionaries()
         members = [(member, own) for member, own in channel.of_shard(cut, shard) if member.number not in failed]
         plans, windows = [member.plan for member, _ in members], [own for _, own in members]
-        for at, answer in run_plans(plans, events, windows, watermark):
+        for at, answer in run_plans(plans, events, windows, work.watermark, reference):
             number = members[at][0].number
             if isinstance(answer, TrendlakeError):
                 failed.add(number)

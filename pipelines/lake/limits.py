@@ -48,6 +48,8 @@ CHECKED = 50_000
 """Staged rows of all runs of a step that are judged."""
 PUBLISHED = 500_000
 """Rows of the windows of a run, staged or published, that are compared and written."""
+REFERENCE_BYTES = 256 << 20
+"""Bytes of the columns of a reference table that lookups read: every worker holds them."""
 REVISED = 250_000
 """Rows of a revision: those that have changed, and those of the windows that they touch."""
 MATCHED = 250_000

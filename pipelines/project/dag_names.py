@@ -56,7 +56,7 @@ class DagNames:
         """`patterns`: all of the project, by name; `rule`: the profile's `batches`; `elsewhere`: the sources whose
         tables other programs write."""
         batches = batches_of(patterns, rule)
-        read = {table for pattern in patterns.values() for table in pattern.tables}
+        read = {table for pattern in patterns.values() for table in pattern.tables_read}
         ingested = sorted(source for source in read if upstream(source) is None and source not in elsewhere)
         makers = {ingestion_id(source): f"ingests files into the source '{source}'" for source in ingested}
         mistakes: dict[str, Sequence[BadValueError]] = {}

@@ -23,7 +23,7 @@ KEYS: Mapping[str, Callable[[Pattern], Sequence[str]]] = {
     "kind": lambda pattern: (pattern.kind,),
     "tag": lambda pattern: pattern.tags,
     "owner": lambda pattern: (pattern.owner,),
-    "source": lambda pattern: pattern.tables or ("",),
+    "source": lambda pattern: pattern.tables_read or ("",),
 }
 """The selectors that compare a key of the pattern's file."""
 BATCH = "batch"
@@ -125,7 +125,7 @@ class Patterns:
         queue = list(names)
         while queue:
             source = queue.pop()
-            readers = [name for name, pattern in self.read.items() if source in map(upstream, pattern.tables)]
+            readers = [name for name, pattern in self.read.items() if source in map(upstream, pattern.tables_read)]
             queue += [name for name in readers if name not in reached]
             reached |= dict.fromkeys(readers)
         return list(reached)
@@ -137,7 +137,7 @@ class Patterns:
         above: dict[str, list[str]] = {}
         for name in names:
             pattern = read_pattern(self.project.pattern_path(name))[0]
-            read = () if pattern is None else pattern.tables
+            read = () if pattern is None else pattern.tables_read
             above[name] = [one for table in read if (one := upstream(table)) in names and one is not None]
         ordered: dict[str, None] = {}
 

@@ -20,6 +20,7 @@ from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
 from trendlake.pipelines.execute.channel import Channel, Member, channels_of, joint
 from trendlake.pipelines.execute.distribute import choose, distribute, folder_here
+from trendlake.pipelines.execute.sent_tables import SentTables
 from trendlake.pipelines.execute.shard_plan import Cut, likely
 from trendlake.pipelines.execute.worker import Answers, Work, answers_of, rows_of
 from trendlake.pipelines.lake.here.parquet_scan import Files
@@ -29,6 +30,8 @@ from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.session import quiet
 from trendlake.pipelines.spark.worker_errors import told_by_workers
 
+ReferenceTables = Mapping[str, pa.Table]
+"""The good rows of the tables that lookups read, by name."""
 Outcomes = dict[int, Staged | Exception]
 """The staged rows of each run, by its number, or the error that prevented them."""
 
@@ -40,20 +43,26 @@ def cut_and_stage(
     sources: Versions,
     watermark: int | None,
     only: Callable[[DataFrame], DataFrame] | None = None,
+    reference: ReferenceTables | None = None,
 ) -> Staged:
     """As `stage_together` of one run, whose error it raises; of its result rows those that `only` keeps."""
-    staged = Staging({0: run}, events, rows, sources, watermark, only).staged()[0]
+    staged = Staging({0: run}, events, rows, sources, watermark, only, reference).staged()[0]
     if isinstance(staged, Exception):
         raise staged
     return staged
 
 
 def stage_together(
-    runs: Mapping[int, Run], events: DataFrame | Files, rows: int, sources: Versions, watermark: int | None
+    runs: Mapping[int, Run],
+    events: DataFrame | Files,
+    rows: int,
+    sources: Versions,
+    watermark: int | None,
+    reference: ReferenceTables | None = None,
 ) -> Outcomes:
-    """Computes and stages the rows of runs (each with windows) that read the same `events`, at most `rows`. Raises
-    OtherwiseWrittenError, and whatever ends Spark."""
-    return Staging(runs, events, rows, sources, watermark).staged()
+    """Computes and stages the rows of runs (each with windows) that read the same `events`, at most `rows`, and the
+    same reference tables. Raises OtherwiseWrittenError, and whatever ends Spark."""
+    return Staging(runs, events, rows, sources, watermark, reference=reference).staged()
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,7 @@ class Staging:
     sources: Versions
     watermark: int | None = None
     only: Callable[[DataFrame], DataFrame] | None = None
+    reference: ReferenceTables | None = None
 
     @property
     def run(self) -> Run:
@@ -117,7 +127,9 @@ class Staging:
     def _tried(self, channels: Sequence[Channel], cuts: Sequence[Cut]) -> Outcomes | Exception:
         try:
             with quiet(self.run.lake.spark):
-                return self._job(Work(joint(channels), tuple(channels), tuple(cuts), self.limit, self.watermark))
+                sent = SentTables.of(self.run.lake.spark, self.reference)
+                about = self.limit, self.watermark, sent
+                return self._job(Work(joint(channels), tuple(channels), tuple(cuts), *about))
         except Exception as error:
             return self._failure(error)
 
@@ -171,9 +183,15 @@ def computed(
     return packed.mapInArrow(rows_of(work), from_arrow_schema(run.plan.result_schema))
 
 
-def answers_here(runs: Mapping[int, Run], events: pa.Table | Mapping[str, pa.Table], watermark: int | None) -> Answers:
+def answers_here(
+    runs: Mapping[int, Run],
+    events: pa.Table | Mapping[str, pa.Table],
+    watermark: int | None,
+    reference: ReferenceTables | None = None,
+) -> Answers:
     """The rows of runs over `events`, all columns (of several tables by name), or their errors, computed in this
     process."""
     numbers, plans = list(runs), [run.plan for run in runs.values()]
-    for at, answer in run_plans(plans, events, [run.windows for run in runs.values()], watermark):
+    windows = [run.windows for run in runs.values()]
+    for at, answer in run_plans(plans, events, windows, watermark, reference):
         yield numbers[at], answer if isinstance(answer, TrendlakeError) else answer.cast(plans[at].result_schema)

@@ -62,7 +62,7 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
         work=work,
         pattern=None if own else run.name,
         zone=zone_of(run, [windows for windows in shown if windows]),
-        contracts=run.sources.fingerprints if run.sources.united else None,
+        contracts=run.sources.fingerprints if run.sources.named else None,
     )
 
 

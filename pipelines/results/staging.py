@@ -48,8 +48,8 @@ ORIGIN = (
 )
 """Columns that say where a row comes from."""
 OF_SEVERAL = StructField("source_versions", StringType())
-"""One more, of patterns with `sources`: `orders@12 payments@7`. Their `source_version` is NULL where they read several
-tables."""
+"""One more, of patterns with `sources` or `lookup`: `orders@12 payments@7`. Their `source_version` is NULL where they
+have several tables of events."""
 LEFT = pa.schema(
     {"number": pa.int64(), "file": pa.string(), "rows": pa.int64()}
     | {name: pa.string() for name in ("code", "message", "hint", "trace")}
@@ -295,7 +295,7 @@ def refuse_lost(run: Run, number: int, recorded: int | None, there: int) -> None
 
 def origin_of(plan: AnyPlan) -> tuple[StructField, ...]:
     """The columns that say where a row of the plan comes from."""
-    return ORIGIN if plan.schema.tables is None else (*ORIGIN, OF_SEVERAL)
+    return (*ORIGIN, OF_SEVERAL) if plan.schema.reads_several else ORIGIN
 
 
 def _origin_schema(plan: AnyPlan) -> pa.Schema:

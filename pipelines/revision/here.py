@@ -10,7 +10,7 @@ compared (`pipelines.revision.changed_rows`), if it is small. Where there is mor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -42,12 +42,13 @@ from trendlake.pipelines.results.union_events import no_rows
 from trendlake.pipelines.results.windows import MOST, Stretch
 from trendlake.pipelines.results.windows import united as united_stretches
 from trendlake.pipelines.revision.affected import Affected
+from trendlake.pipelines.revision.changed_lookups import ChangedLookups
 from trendlake.pipelines.revision.changed_pairs import ChangedPairs, changed_pairs
 from trendlake.pipelines.revision.changed_rows import ChangedRows, changed_rows
 from trendlake.pipelines.revision.changed_units import ChangedUnits, changed_units
 from trendlake.pipelines.revision.matching import matching
 from trendlake.pipelines.revision.renewed_rows import RenewedRows, renewed_rows
-from trendlake.pipelines.revision.revision import Refused, changes_check, quarantine_key
+from trendlake.pipelines.revision.revision import Refused, changes_check, quarantine_key, refuse_too_much
 from trendlake.pipelines.revision.rewrite import Published, Rewrite
 from trendlake.pipelines.revision.row_diff import differing
 from trendlake.pipelines.revision.scope import Task
@@ -80,18 +81,22 @@ class RevisionHere:
     checks: tuple[Check, ...] = ()
     rewrite: Rewrite | None = None
     part: Part | RenewedRows | None = None
+    lookups: tuple[Check, ...] = ()
+    """The checks of changed reference tables."""
+    by_lookups: int = 0
 
     local = True
 
     @property
     def unique(self) -> bool:
         """Of a table that has not changed, as it was."""
-        of_all = len(self.changed) == len(self.run.parts) or self.task.unique
-        return of_all and all(changed.unique for _, changed in self.changed)
+        events = [changed for part, changed in self.changed if not part.whole]
+        of_all = len(events) == len(self.run.parts) or self.task.unique
+        return of_all and all(changed.unique for changed in events)
 
     def find_affected(self, record: Record) -> None:
         broken = {part.key: changed.broken for part, changed in self.changed}
-        rows = sum(changed.rows for _, changed in self.changed)
+        rows = sum(changed.rows for part, changed in self.changed if not part.whole)
         record.rows_in, record.rows_out, record.windows = rows, self.rows.num_rows, self.affected.count
         record.rows_quarantined = sum(one.rows for one in broken.values())
         for part, changed in self.changed:
@@ -99,7 +104,8 @@ class RevisionHere:
                 about = "bad", part.run_id, *_since(part, self.task)
                 self.source_changes.once(about, partial(self._quarantine, part, changed))
         record.checks.append(changes_check(self.task, rows, self.affected))
-        record.checks += [of_table(part, broken.get(part.key, Broken()).check()) for part in self.run.parts]
+        record.checks += [of_table(part, broken.get(part.key, Broken()).check()) for part in self.run.every_part]
+        record.checks += self.lookups
 
     def _quarantine(self, part: Run, changed: ChangedRows) -> None:
         path, version = part.warehouse.quarantine(part.contract.name), self.task.sources.at(part.key).version
@@ -146,7 +152,11 @@ def revision_here(
     for one in run.parts:
         if task.after.at(one.key) != task.sources.at(one.key):
             of_parts.append((one, changes.once(_since(one, task), partial(changed_rows, one, task, limits.REVISED))))
-    if run.sources.united:
+    for one in run.references:
+        if task.after.at(one.key) != task.sources.at(one.key):
+            given = partial(changed_rows, one, task.of_references(), limits.REVISED)
+            of_parts.append((one, changes.once(("reference", *_since(one, task)), given)))
+    if run.sources.named:
         return _of_several(run, task, results_version, tuple(of_parts), changes)
     ((_, changed),) = of_parts
     contract, since = run.contract, _since(run, task)
@@ -188,31 +198,67 @@ def _of_several(
     run: Run, task: Task, results_version: int, of_parts: Changed, changes: SourceChanges
 ) -> RevisionHere | NotHere:
     """As `revision_here`, over a union: some of its tables have changed. Raises NotHereError."""
-    plan = run.plan
-    came = {part.key: no_rows(part, plan) for part in run.parts}
-    came |= {part.key: changed.good for part, changed in of_parts}
-    affected = Affected(plan, touched(plan, _united(run, came), task.published))
+    plan, known = run.plan, {part.key: changed for part, changed in of_parts if not part.whole}
+    came = {part.key: no_rows(part, plan) for part in run.parts if run.sources.united}
+    came |= {key: changed.good for key, changed in known.items()}
+    seen = [_united(run, came)] if came else []
+    lookups = ChangedLookups.of(run, task, {part.key: changed.good for part, changed in of_parts if part.whole})
+    of_each = [touched(plan, rows, task.published) for rows in seen]
+    checks, by_lookups = lookups.checks(0), 0
+    if lookups.rows:
+        otherwise = _looked_up_otherwise(run, task, lookups, known, changes)
+        of_each.append(touched(plan, otherwise, task.published))
+        checks, by_lookups = lookups.checks(otherwise.num_rows), sum(last - first + 1 for first, last in of_each[-1])
+    every = sorted({(first, last + 1) for stretches in of_each for first, last in stretches})
+    affected = Affected(plan, tuple(united_stretches(every, last=True)))
     if not affected.stretches:
-        return RevisionHere(run, task, affected, plan.result_schema.empty_table(), of_parts, changes)
+        nothing = plan.result_schema.empty_table()
+        return RevisionHere(run, task, affected, nothing, of_parts, changes, lookups=checks)
+    refuse_too_much(run, by_lookups)  # before they are computed
     if len(affected.stretches) > MOST:
         return NotHere("windows all over the place")
     slices = tuple(times_read(plan, range(first, last + 1)) for first, last in affected.stretches)
-    known = {part.key: changed for part, changed in of_parts}
+    events = _events_of_all(run, task, known, slices, changes)
+    published = _published(run, results_version, affected)
+    computed = _computed(run, events, affected, slices, lookups.now)
+    revised = _revision(run, task, affected, of_parts, changes, computed, published)
+    return revised if isinstance(revised, NotHere) else replace(revised, lookups=checks, by_lookups=by_lookups)
+
+
+def _events_of_all(
+    run: Run, task: Task, known: Mapping[str, ChangedRows], slices: tuple[Stretch, ...], changes: SourceChanges
+) -> pa.Table:
+    """The good events of all tables in `slices`; `known`: the tables that have changed. Raises NotHereError."""
     events: dict[str, pa.Table] = {}
     for part in run.parts:
         key = (*_since(part, task), slices)
         events[part.key] = changes.once(key, partial(_events_of, part, task, known.get(part.key), slices))
     refuse_more(sum(rows.num_rows for rows in events.values()), limits.REVISED, "events")
-    published = _published(run, results_version, affected)
-    computed = _computed(run, _united(run, events), affected, slices)
-    return _revision(run, task, affected, of_parts, changes, computed, published)
+    return _united(run, events)
+
+
+def _looked_up_otherwise(
+    run: Run, task: Task, lookups: ChangedLookups, known: Mapping[str, ChangedRows], changes: SourceChanges
+) -> pa.Table:
+    """The events of the published windows that get other columns by changed reference tables. Raises NotHereError."""
+    slices = tuple(times_read(run.plan, range(first, last + 1)) for first, last in task.published)
+    events = _events_of_all(run, task, known, slices, changes)
+    return _of_good_rows(lambda: lookups.events_here(run.plan, events))
 
 
 def _united(run: Run, rows: Mapping[str, pa.Table]) -> pa.Table:
-    """Rows of several tables, by name, as one. Raises NotHereError: Spark's workers tell which row is at fault."""
-    assert run.plan.schema.tables is not None
+    """Rows of several tables, by name, as one; of one table what the plan reads. Raises NotHereError."""
+    if not run.sources.united:
+        return _needed(run.plan, run.contract, rows[run.key])
+    tables = run.plan.schema.tables
+    assert tables is not None
+    return _of_good_rows(lambda: united(rows, tables, run.plan.columns))
+
+
+def _of_good_rows(work: Callable[[], pa.Table]) -> pa.Table:
+    """Raises NotHereError for an error in the rows: Spark's workers tell which row is at fault."""
     try:
-        return united(rows, run.plan.schema.tables, run.plan.columns)
+        return work()
     except TrendlakeError as error:
         raise NotHereError(str(error)) from error
 
@@ -307,18 +353,22 @@ def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple
     return tuple(united_stretches(inside, last=True))
 
 
-def _computed(run: Run, good: pa.Table, affected: Affected, slices: Sequence[Stretch]) -> pa.Table:
-    """The rows of the touched windows, whose good events are in `slices`, of all units."""
+def _computed(
+    run: Run,
+    good: pa.Table,
+    affected: Affected,
+    slices: Sequence[Stretch],
+    reference: Mapping[str, pa.Table] | None = None,
+) -> pa.Table:
+    """The rows of the touched windows, whose good events are in `slices`, of all units. `reference`: the tables of
+    lookups."""
     plan, time = run.plan, run.plan.schema.event_time
-    events = good if run.sources.united else _needed(plan, run.contract, good)
-    try:
-        parts = [
-            run_plan(plan, _within(events, time, span), range(first, last + 1)).cast(plan.result_schema)
-            for (first, last), span in zip(affected.stretches, slices, strict=True)
-        ]
-    except TrendlakeError as error:
-        raise NotHereError(str(error)) from error
-    return pa.concat_tables(parts)
+    events = good if run.sources.named else _needed(plan, run.contract, good)
+    answers = (
+        run_plan(plan, _within(events, time, span), range(first, last + 1), None, reference)
+        for (first, last), span in zip(affected.stretches, slices, strict=True)
+    )
+    return _of_good_rows(lambda: pa.concat_tables([answer.cast(plan.result_schema) for answer in answers]))
 
 
 def _needed(plan: AnyPlan, contract: Contract, good: pa.Table) -> pa.Table:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.errors import ToleranceError
+from trendlake.pipelines.errors import ToleranceError, TooMuchError
 from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.revision.affected import Affected
 from trendlake.pipelines.revision.difference import Difference
@@ -29,6 +29,10 @@ class Revision(Protocol):
     @property
     def affected(self) -> Affected:
         """The windows and groups to compute; none if no result depends on what changed."""
+
+    @property
+    def by_lookups(self) -> int:
+        """The published windows that hold events which get other columns by changed reference tables."""
 
     @property
     def unique(self) -> bool:
@@ -63,6 +67,17 @@ def refuse_lost(run: Run, broken: Broken, rows: int) -> None:
             f"{broken.lost} of {rows} rows of '{run.contract.name}' break its contract since the last revision; "
             f"it tolerates {run.contract.tolerance:.2%}: {broken}",
             hint=f"see them with `trendlake quarantine show {run.contract.name}`",
+        )
+
+
+def refuse_too_much(run: Run, by_lookups: int) -> None:
+    """Raises TooMuchError where changes of reference tables touch more windows than the pattern allows."""
+    limits = [one.most_windows for one in run.pattern.lookup.values() if one.most_windows is not None]
+    if limits and by_lookups > min(limits) and not run.unlimited:
+        raise TooMuchError(
+            f"changed rows of reference tables touch {plural(by_lookups, 'window')} of {run.name}, more than the "
+            f"{min(limits):,} of `most_windows`",
+            hint=f"`trendlake revise {run.typed} --all` computes them; nothing was published",
         )
 
 

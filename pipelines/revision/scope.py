@@ -45,6 +45,10 @@ class Task:
         """Those that show `sources` in the end."""
         return tuple(united([(first, last + 1) for first, last in (*self.published, *self.due)], last=True))
 
+    def of_references(self) -> Task:
+        """The same for a reference table: whether other rows than those of the windows repeat a key is not known."""
+        return replace(self, unique=False)
+
     def basis(self, run: Run, computed: range | None = None) -> Basis:
         """The basis of the revision; `computed`: from the first to the last of the windows that it computes."""
         stretches = self.windows
@@ -65,7 +69,7 @@ def task_of(run: Run, ledger: Ledger, newest: Mapping[str, TableVersion | None])
         raise StepOrderError(
             f"{run.name} has published nothing {form}that could be revised", hint=to_publish(run, ledger)
         )
-    for part in run.parts:
+    for part in run.every_part:
         if (table := newest[part.key]) is not None:
             q.check_columns(table.schema, part.contract)
     published = [segment for segment in mine if segment.sources is not None]

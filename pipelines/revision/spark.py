@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from trendlake.cep_core.plan import times_read
 from trendlake.cep_core.sharing.changes import binds_some
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
@@ -36,6 +37,7 @@ from trendlake.pipelines.results.union_events import own_columns, union_frame
 from trendlake.pipelines.results.windows import Stretch
 from trendlake.pipelines.revision.affected import Affected, touched_by
 from trendlake.pipelines.revision.change_feed import Changes, NoFeed, changes, lost
+from trendlake.pipelines.revision.changed_lookups import ChangedLookups
 from trendlake.pipelines.revision.difference import Difference, counted, difference
 from trendlake.pipelines.revision.matching import columns_of, matching
 from trendlake.pipelines.revision.revision import Refused, changes_check, quarantine_key
@@ -56,6 +58,11 @@ class SparkRevision:
     def __init__(self, run: Run, ledger: Ledger, task: Task, changes: SourceChanges) -> None:
         self.run, self.ledger, self.task, self.changes = run, ledger, task, changes
         self.affected, self.unique = Affected(run.plan), False
+        self.by_lookups = 0
+        self._references: list[tuple[Run, Changes]] = []
+        """The reference tables that have changed."""
+        self._followed = False
+        """Whether it follows change feeds, and so knows what has changed in reference tables."""
         self._broken: dict[str, Broken] = {}
         """Rows in quarantine since the published version, of each table by its key."""
         self._staged: DataFrame | None = None
@@ -87,32 +94,89 @@ class SparkRevision:
         for part in run.parts:
             if task.after.at(part.key) == task.sources.at(part.key):
                 continue  # nothing has changed in this one of several tables
-            changed = self.changes.once(("changes", *_key(part, task)), partial(self._changes, part))
+            changed = self.changes.once(("changes", *_key(part, task)), partial(self._changes, part, task))
             if isinstance(changed, NoFeed):
                 return NoFeed(f"'{part.key}': {changed.reason}") if run.sources.united else changed
             of_parts.append((part, changed))
+        otherwise = self._looked_up_otherwise(record) if run.references else None
+        if isinstance(otherwise, NoFeed):
+            return otherwise
         rows = sum(changed.rows for _, changed in of_parts)
         record.rows_in = rows
         waiting = (*task.due, *_waiting(run, task))
-        self.affected = touched_by(run.plan, self._came_or_went(of_parts), task.published, waiting)
+        both = self._came_or_went(of_parts)
+        if otherwise is not None:
+            both = otherwise if both is None else both.select(*map(column, otherwise.columns)).unionByName(otherwise)
+        self.affected = touched_by(run.plan, both, task.published, waiting)
         self.unique = task.unique if not of_parts else all(changed.unique for _, changed in of_parts)
         if len(of_parts) < len(run.parts):
             self.unique = self.unique and task.unique
         if self.affected.pairs is not None:
             self._persisted.append(self.affected.pairs)
-        for part, changed in of_parts:
+        for part, changed in (*of_parts, *self._references):
             if changed.rows:
                 key = "bad", run.run_id, *_key(part, task)
                 self._broken[part.key] = self.changes.once(key, partial(_quarantine, part, changed.bad, task))
         record.rows_quarantined = sum(broken.rows for broken in self._broken.values())
         record.windows = self.affected.count
         record.checks.append(changes_check(task, rows, self.affected))
-        record.checks += [of_table(part, self._broken.get(part.key, Broken()).check()) for part in run.parts]
+        record.checks += [of_table(part, self._broken.get(part.key, Broken()).check()) for part in run.every_part]
+        self._followed = True
         return None
 
-    def _changes(self, part: Run) -> Changes | NoFeed:
+    def _looked_up_otherwise(self, record: Record) -> DataFrame | NoFeed | None:
+        """The events of the published windows that get other columns by changed reference tables; None where none of
+        these has changed."""
+        run, task = self.run, self.task
+        for part in run.references:
+            if task.after.at(part.key) == task.sources.at(part.key):
+                continue
+            if not task.settled:
+                return NoFeed(f"windows show several versions, and '{part.key}' has changed")
+            given = partial(self._changes, part, task.of_references())
+            changed = self.changes.once(("reference", *_key(part, task)), given)
+            if isinstance(changed, NoFeed):
+                return NoFeed(f"'{part.key}': {changed.reason}")
+            self._references.append((part, changed))
+        rows = either(self._reference_rows, lambda: None)
+        if rows is None:
+            return NoFeed(f"more than {limits.MATCHED:,} rows of a reference table have changed")
+        lookups = ChangedLookups.of(run, task, rows)
+        if not lookups.rows:
+            record.checks += lookups.checks(0)
+            return None
+        events = lookups.events_on_spark(run.plan, self._published_events()).persist(StorageLevel.MEMORY_AND_DISK)
+        self._persisted.append(events)
+        record.checks += lookups.checks(events.count())
+        chosen = events if run.sources.united else events.select(*map(column, columns_of(run)))
+        alone = touched_by(run.plan, chosen, task.published, ())
+        self.by_lookups = alone.count
+        if alone.pairs is not None:
+            alone.pairs.unpersist()
+        return chosen
+
+    def _published_events(self) -> DataFrame:
+        """The events of the published windows: what lookups are computed of, and all that a change touches windows by.
+        Those that repeat a key may be among them: then more is computed again."""
+        run, task = self.run, self.task
+        spans = [times_read(run.plan, range(first, last + 1)) for first, last in task.published]
+        good: list[tuple[Run, DataFrame]] = []
+        for part in run.parts:
+            near = reduce(lambda a, b: a | b, (q.in_range(part.contract, *span) for span in spans))
+            good.append((part, q.keeping(self._source(part).where(near), part.contract.rules)))
+        if run.sources.united:
+            return union_frame(run, good, run.plan)
+        ((part, rows),) = good
+        rows = rows.select(*map(column, columns_of(run)))
+        kind, constant = run.plan.schema.event_type, part.contract.constant_type
+        return rows if constant is None else rows.withColumn(kind, sf.lit(constant))
+
+    def _reference_rows(self) -> dict[str, pa.Table]:
+        """The good rows of each reference table that came or went. Raises NotHereError."""
+        return {part.key: _collected(changed, part.contract) for part, changed in self._references}
+
+    def _changes(self, part: Run, task: Task) -> Changes | NoFeed:
         """Those of one table."""
-        task = self.task
         after, upto = task.after.at(part.key).version, task.sources.at(part.key).version
         path = part.warehouse.source(part.contract.name)
         answer = changes(part.lake, path, part.contract, after, upto, settled=task.settled, unique=task.unique)
@@ -149,11 +213,25 @@ class SparkRevision:
         windows, affected = self.run.plan.windows, self.affected.windows
         hull = replace(self.run, start_us=windows.end(affected[0]) - 1, end_us=windows.end(affected[-1]))
         record.interval_from, record.interval_to = self.affected.interval
+        self._judge_references(record)
         if self.unique and not self.task.due:
             self._stage_unique(hull, record)
         else:
             self._stage_any(hull, record)
         self._check_staged(record)
+
+    def _judge_references(self, record: Record) -> None:
+        """Raises ToleranceError where a reference table lost more rows than its contract tolerates. Where its change
+        feed is not followed, all of it is judged."""
+        refused = Refused()
+        for part in self.run.references:
+            source = self._source(part)
+            if not self._followed:
+                annotated = q.annotate(source, part.contract.rules).where(sf.size(BROKEN) > 0)
+                broken = self._broken[part.key] = _quarantine(part, annotated, self.task)
+                record.checks.append(of_table(part, broken.check()))
+            refused.ask(part, self._broken.get(part.key, Broken()), source.count)
+        refused.raise_all()
 
     def _stage_unique(self, hull: Run, record: Record) -> None:
         """No key is repeated: each row is judged alone."""
@@ -225,7 +303,8 @@ class SparkRevision:
         if not rows:
             return stage_nothing(hull, self.task.sources)
         time = min(hull.end_us, least_watermark(self.run, self.task.sources)) if self.run.plan.waits else None
-        return cut_and_stage(hull, events, rows, self.task.sources, time, self.affected.rows)
+        reference = ChangedLookups.of(self.run, self.task, {}).now
+        return cut_and_stage(hull, events, rows, self.task.sources, time, self.affected.rows, reference)
 
     def _check_staged(self, record: Record) -> None:
         run, number = self.run, int(record.staged_version or 0)

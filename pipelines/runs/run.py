@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trendlake.cep_core import AnyPlan, Pattern, compile_plan, load_pattern
-from trendlake.cep_core.events.windows import AGES, BEGINNING, both
+from trendlake.cep_core.events.windows import AGES, BEGINNING, END, both
 from trendlake.cep_core.plan import in_calendar, times_read
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.contracts.pattern_source import refuse_lookups, sources_of
+from trendlake.pipelines.contracts.pattern_source import sources_of
 from trendlake.pipelines.contracts.sources import Sources
 from trendlake.pipelines.errors import BadTimeError, StepOrderError
 from trendlake.pipelines.lake.lake import Lake
@@ -47,6 +47,10 @@ class Run:
     """The windows of the interval that a step goes on with, where those are not all."""
     on: On | None = None
     """Where its steps are to be done, where the user has said it."""
+    unlimited: bool = False
+    """Whether it computes whatever `most_windows` of its lookups say."""
+    whole: bool = False
+    """Whether it is as of a reference table, of whose rows none is too old or too new."""
     records: dict[Stage, Record] = field(init=False, default_factory=dict, compare=False)
     """The records of the stages that this object has run."""
 
@@ -56,15 +60,26 @@ class Run:
 
     @property
     def contract(self) -> Contract:
-        """That of the one table. Raises NotSupportedError for a pattern with `sources`."""
+        """That of the one table of events. Raises NotSupportedError for a pattern with `sources`."""
         return self.sources.contract
 
     @property
     def parts(self) -> tuple[Run, ...]:
-        """The same run as of each of its tables: of one `source` that is itself."""
-        if not self.sources.united:
+        """The same run as of each of its tables of events: of one `source` that is itself."""
+        if not self.sources.named:
             return (self,)
         return tuple(replace(self, sources=sources) for sources in self.sources.parts)
+
+    @property
+    def references(self) -> tuple[Run, ...]:
+        """The same run as of each of its reference tables."""
+        return tuple(replace(self, sources=Sources((table,)), whole=True) for table in self.sources.references)
+
+    @property
+    def every_part(self) -> tuple[Run, ...]:
+        """`parts`, and those of `references` that are no table of events."""
+        names = {table.key for table in self.sources.tables}
+        return (*self.parts, *(part for part in self.references if part.key not in names))
 
     @property
     def key(self) -> str:
@@ -136,6 +151,8 @@ class Run:
     @property
     def span(self) -> tuple[int, int]:
         """The half-open range of event times that the windows need; empty when there are none."""
+        if self.whole:
+            return BEGINNING, END + 1
         if not self.windows:
             return (self.start_us, self.start_us)
         start, end = times_read(self.plan, self.windows)
@@ -165,7 +182,7 @@ class Run:
         asked, windows = self.asked, self.windows
         tables = {
             part.key: Terms(part.contract.fingerprint, part.lateness, part.sources.tables[0].idle_us)
-            for part in (self.parts if self.sources.united else ())
+            for part in (self.every_part if self.sources.named else ())
         }
         return Basis(
             self.sources.fingerprint,
@@ -180,17 +197,21 @@ class Run:
 
     def newest(self) -> dict[str, TableVersion | None]:
         """The newest version of each table, by its key; None where there is no table."""
-        return {part.key: newest(self.lake, self.warehouse.source(part.contract.name)) for part in self.parts}
+        return {part.key: newest(self.lake, self.warehouse.source(part.contract.name)) for part in self.every_part}
 
     def known(self, tables: Mapping[str, TableVersion | None]) -> Versions:
         """Versions of all tables, as `newest` gives them. Raises SourceMissingError."""
         there: list[TableAt] = []
-        for part in self.parts:
+        for part in self.every_part:
             table = tables[part.key]
             if table is None:
                 raise self.warehouse.missing(part.contract.name)
             there.append(TableAt(part.key, table.version, table.table_id))
-        return Versions.of(there)
+        return self.knowing_events(Versions.of(there))
+
+    def knowing_events(self, versions: Versions) -> Versions:
+        """Versions of all tables, with the name of the one table of events, where that is one."""
+        return versions.with_events(self.sources.tables[0].key) if len(self.sources.tables) == 1 else versions
 
     def recorded(self, sources: Versions) -> dict[str, dict[str, Any]]:
         """The facts about each table in the record of a stage that reads these versions, without counts."""
@@ -200,7 +221,7 @@ class Run:
                 "table_id": sources.at(part.key).table_id,
                 "contract": part.contract.fingerprint,
             }
-            for part in self.parts
+            for part in self.every_part
         }
 
     def record(self, stage: Stage) -> Record:
@@ -289,9 +310,9 @@ def prepare(
     path = project.pattern_path(pattern)
     loaded = load_pattern(path)
     refuse_bad_rename(project, loaded, path)
-    refuse_lookups(loaded)
     sources = sources_of(project, loaded)
-    plan = compile_plan(loaded, sources.schema)
+    plan = compile_plan(loaded, sources.schema, sources.reference_columns)
+    sources = sources.of_plan(plan)
     if not in_calendar(plan):
         raise BadTimeError(
             f"no window of {loaded.name} lies in the years 1 to 9999",

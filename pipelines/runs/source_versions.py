@@ -7,7 +7,7 @@ means nothing without the id of the Delta table that it is a version of, so unkn
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from trendlake.pipelines.contracts.sources import SOURCE
@@ -29,9 +29,11 @@ class TableAt(NamedTuple):
 
 @dataclass(frozen=True)
 class Versions:
-    """`tables`: at least one, in the order of their names, each named once."""
+    """`tables`: at least one, in the order of their names, each named once. `events`: the name of the one table of
+    events, where the others are reference tables."""
 
     tables: tuple[TableAt, ...]
+    events: str | None = field(default=None, compare=False)
 
     @classmethod
     def one(cls, version: int, table_id: str | None = None) -> Versions:
@@ -48,7 +50,7 @@ class Versions:
 
     @property
     def named(self) -> bool:
-        """Whether they are of a pattern that has `sources`."""
+        """Whether they are of a pattern that has `sources` or `lookup`."""
         return self.tables[0].name != SOURCE
 
     @property
@@ -61,15 +63,26 @@ class Versions:
         (table,) = self.tables
         return table
 
+    def with_events(self, name: str) -> Versions:
+        """The same, where the table `name` is the one of events."""
+        return replace(self, events=name)
+
+    @property
+    def of_events(self) -> TableAt | None:
+        """That of the one table of events; None where there are several."""
+        if len(self.tables) == 1:
+            return self.only
+        return None if self.events is None else self.at(self.events)
+
     @property
     def version(self) -> int | None:
-        """The version of the one table; None where there are several."""
-        return self.only.version if len(self.tables) == 1 else None
+        """The version of the one table of events; None where there are several."""
+        return None if self.of_events is None else self.of_events.version
 
     @property
     def table_id(self) -> str | None:
-        """The id of the one table; None where there are several, too."""
-        return self.only.table_id if len(self.tables) == 1 else None
+        """The id of the one table of events; None where there are several, too."""
+        return None if self.of_events is None else self.of_events.table_id
 
     @property
     def identified(self) -> bool:
@@ -85,7 +98,7 @@ class Versions:
 
     def unidentified(self) -> Versions:
         """The same numbers, of tables that are not known: after other programs may have changed the rows."""
-        return Versions(tuple(table._replace(table_id=None) for table in self.tables))
+        return replace(self, tables=tuple(table._replace(table_id=None) for table in self.tables))
 
     def no_older(self, other: Versions) -> bool:
         """Whether each table is the same one in both, and of no older version here."""
@@ -120,9 +133,13 @@ class Versions:
     def stored(cls, stored: Mapping[str, Any]) -> Versions | None:
         """As notes and bases have them: `sources` decides, else `source_version` and `source_table`; None where there
         is neither."""
-        if stored.get("sources") is not None:
-            return cls.from_json(stored["sources"])
         version = stored.get("source_version")
+        if stored.get("sources") is not None:
+            read = cls.from_json(stored["sources"])
+            mine = [
+                one.name for one in read.tables if (one.version, one.table_id) == (version, stored.get("source_table"))
+            ]
+            return replace(read, events=mine[0]) if mine else read
         return None if version is None else cls.one(version, stored.get("source_table"))
 
     @property
@@ -140,7 +157,7 @@ class Versions:
 def oldest(many: Sequence[Versions]) -> Versions:
     """The least version of each table, of at least one vector. All are of the same tables by name; where their ids
     differ, none is said."""
-    return Versions(tuple(map(_least, zip(*(one.tables for one in many), strict=True))))
+    return replace(many[0], tables=tuple(map(_least, zip(*(one.tables for one in many), strict=True))))
 
 
 def _least(tables: Sequence[TableAt]) -> TableAt:

@@ -11,6 +11,7 @@ from trendlake.pipelines.errors import ToleranceError
 from trendlake.pipelines.lake.lake import exists, latest_version
 from trendlake.pipelines.lake.versions import table_id
 from trendlake.pipelines.results.owners import refuse_other_owner
+from trendlake.pipelines.results.reference_tables import unused_checks
 from trendlake.pipelines.results.types import refuse_other_types
 from trendlake.pipelines.runs.consistency import future_events, of_table, watermark_check, watermarks
 from trendlake.pipelines.runs.record import Attempt, recorded_together
@@ -31,7 +32,7 @@ class SharedSources:
 
     def pin(self, run: Run) -> Versions:
         """The versions of the run's tables. Raises SourceMissingError."""
-        return Versions.of(self.pin_one(part) for part in run.parts)
+        return run.knowing_events(Versions.of(self.pin_one(part) for part in run.every_part))
 
     def pin_one(self, part: Run) -> TableAt:
         """That of one table. Raises SourceMissingError."""
@@ -68,7 +69,8 @@ def check_source(run: Run) -> Record:
 
     Every run of this step pins the newest version, so a run cleared and started again sees what has arrived since. The
     record holds the version, the rows in (good and bad together) and quarantined, and the verdict on each rule.
-    Raises SourceMissingError, SourceSchemaError, ResultsTypeError, ContractRuleError, ToleranceError.
+    Raises SourceMissingError, SourceSchemaError, ResultsTypeError, ContractRuleError, ToleranceError,
+    LookupRepeatedError.
     """
     (attempt,) = check_source_together([run])
     if attempt.error is not None:
@@ -102,10 +104,10 @@ def _pin(run: Run, record: Record, source: SharedSources) -> None:
 
 def _check(run: Run, record: Record, source: SharedSources, ready: Sequence[Run]) -> None:
     """All tables are judged, and their bad rows are in quarantine, before the run fails."""
-    parts = [part for other in ready for part in other.parts]
+    parts = [part for other in ready for part in other.every_part]
     judged: list[tuple[Run, Judgement]] = []
     errors: list[Exception] = []
-    for part in run.parts:
+    for part in run.every_part:
         try:
             judged.append((part, source.judge(part, parts)))
         except Exception as error:
@@ -114,17 +116,19 @@ def _check(run: Run, record: Record, source: SharedSources, ready: Sequence[Run]
             errors.append(error)
     if errors:
         raise errors[0]
-    record.rows_in = sum(judgement.rows for _, judgement in judged)
-    record.rows_quarantined = sum(judgement.quarantined for _, judgement in judged)
+    of_events = [judgement for part, judgement in judged if not part.whole]
+    record.rows_in = sum(judgement.rows for judgement in of_events)
+    record.rows_quarantined = sum(judgement.quarantined for judgement in of_events)
     record.rows_out = record.rows_in - record.rows_quarantined
     for part, judgement in judged:
         record.took(judgement.road)
         checks = list(judgement.checks)
-        if run.needs_watermark:
+        if run.needs_watermark and not part.whole:
             checks.append(future_events(part, source.pin_one(part).version, judgement.times))
         record.checks += [of_table(part, check) for check in checks]
-    if run.sources.united:
+    if run.sources.named:
         _of_each_table(run, record, judged, source.pin(run))
+    record.checks += unused_checks(run, source.pin(run))
     _within_tolerance(record, judged)
 
 

@@ -14,10 +14,12 @@ from trendlake.pipelines.execute.channel import Member, channels_of, joint, toge
 from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.lake.road import NotHere, Road
-from trendlake.pipelines.results.computation import Outcomes, answers_here, stage_together
+from trendlake.pipelines.results.computation import Outcomes, ReferenceTables, answers_here, stage_together
 from trendlake.pipelines.results.ledger import notes, read_ledger
 from trendlake.pipelines.results.member_reuse import NONE, Settled, settled_members
+from trendlake.pipelines.results.missing_rows import missing_checks, refuse_missing
 from trendlake.pipelines.results.notes import Note
+from trendlake.pipelines.results.reference_tables import reference_tables
 from trendlake.pipelines.results.reuse import changed, reopened, reuse_check
 from trendlake.pipelines.results.source_events import SourceEvents
 from trendlake.pipelines.results.staging import stage_answers, stage_nothing
@@ -93,6 +95,9 @@ def _task(run: Run, attempt: Attempt) -> _Task | None:
         run, settled = _changed(run, task.sources, record)
         record.basis = run.basis(task.sources)
         record.rows_in = task.rows
+        lookups = missing_checks(run, checked, task.sources)
+        record.checks = [*record.checks, *lookups]
+        refuse_missing(run, lookups)
         if run.windows and task.rows and not settled.all_of(run):
             return _Task(settled.others(run), checked, attempt, settled)
         staged = stage_nothing(run, task.sources)
@@ -132,24 +137,37 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
     else:
         events = SourceEvents.of([(task.run, task.checked) for task in tasks.values()], reading)
     rows = _rows(tasks.values(), events.span)
+    reference = _reference(tasks.values(), first.sources)
     time = reached(first.run, first.sources)
 
     def on_spark() -> Outcomes:
         files = events.files()
         if files is not None:
             try:
-                return stage_together(runs, files, rows, first.sources, time)
+                return stage_together(runs, files, rows, first.sources, time, reference)
             except OtherwiseWrittenError:
                 pass
-        return stage_together(runs, events.frame(), rows, first.sources, time)
+        return stage_together(runs, events.frame(), rows, first.sources, time, reference)
 
     table, road = first.run.roads.take("compute", lambda: _events_here(events, rows), lambda: None)
     if table is None:
         return on_spark(), road
     for task in tasks.values():
-        if (check := id_order(task.run.plan, table, task.run.windows)) is not None:
+        if (check := id_order(task.run.plan, table, task.run.windows, reference)) is not None:
             task.attempt.record.checks = [*task.attempt.record.checks, check]
-    return stage_answers(runs, answers_here(runs, table, time), first.sources), road
+    return stage_answers(runs, answers_here(runs, table, time, reference), first.sources), road
+
+
+def _reference(tasks: Iterable[_Task], sources: Versions) -> ReferenceTables:
+    """The tables that some of the runs look up, with the columns that any of them reads."""
+    read: dict[str, pa.Table] = {}
+    for task in tasks:
+        for name, rows in reference_tables(task.run, sources).items():
+            known = read.setdefault(name, rows)
+            for column in rows.column_names:
+                if column not in known.column_names:
+                    read[name] = known = known.append_column(column, rows[column])
+    return read
 
 
 def _events_here(events: SourceEvents | UnionEvents, rows: int) -> Rows | NotHere | None:

@@ -172,7 +172,7 @@ def _unique(run: Run, record: Record) -> bool:
     checked = run.need("check_source")
     verdicts = [check.success for check in checked.checks if check.name == REPEATED]
     same = checked.basis is not None and record.basis is not None and checked.basis.read == record.basis.read
-    return same and verdicts == [True] * len(run.sources.tables)
+    return same and verdicts == [True] * len(run.sources.every)
 
 
 def _refuse_stale(run: Run, ledger: Ledger, basis: Basis) -> None:

@@ -26,7 +26,7 @@ from trendlake.pipelines.results.publication import DELETE, INSERT, UPDATE
 from trendlake.pipelines.results.reuse import noted
 from trendlake.pipelines.results.types import refuse_other_types
 from trendlake.pipelines.revision.affected import work_of_revision
-from trendlake.pipelines.revision.revision import Revision
+from trendlake.pipelines.revision.revision import Revision, refuse_too_much
 from trendlake.pipelines.revision.scope import Task, older_versions, stale_windows, task_of
 from trendlake.pipelines.revision.source_changes import SourceChanges
 from trendlake.pipelines.runs.consistency import future_events, of_table, watermark_check, watermarks
@@ -64,7 +64,7 @@ class Shared:
     def sources(self, run: Run, ledger: Ledger) -> dict[str, TableVersion | None]:
         """The newest version of each table, by its key, or newer ones, where others have published from those in the
         meantime."""
-        names = {part.key: part.contract.name for part in run.parts}
+        names = {part.key: part.contract.name for part in run.every_part}
         versions = {key: self._newest(name) for key, name in names.items()}
         shown = [segment.sources for segment in ledger.segments if segment.sources is not None]
         if any(_beyond(one, versions) for one in shown):
@@ -83,8 +83,8 @@ def revise(run: Run, shared: Shared | None = None) -> Record:
     `shared`: as of `revise_together`.
 
     Raises StepOrderError (nothing is published), SourceMissingError, SourceSchemaError, ResultsTypeError,
-    ToleranceError, ChecksFailedError, ShardTooLargeError, BusyTableError (others publish the same windows all the
-    time).
+    ToleranceError, TooMuchError, LookupRepeatedError, ChecksFailedError, ShardTooLargeError, BusyTableError (others
+    publish the same windows all the time).
     """
     (attempt,) = revise_together([run], shared)
     if attempt.error is not None:
@@ -127,7 +127,7 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
     record.checks += _stale_checks(run, ledger)
     record.rows_inserted = record.rows_updated = record.rows_deleted = record.rows_quarantined = 0
     record.source_version, record.results_version = task.sources.version, ledger.version
-    record.sources = run.recorded(task.sources) if run.sources.united else None
+    record.sources = run.recorded(task.sources) if run.sources.named else None
     if run.pattern.consistency == "weak":
         record.checks.append(Check("revision", True, "nothing: a weak pattern corrects nothing", "change feed"))
         return True
@@ -138,7 +138,7 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
     if run.needs_watermark:
         for part in run.parts:
             record.checks.append(of_table(part, future_events(part, task.sources.at(part.key).version)))
-        if run.sources.united:
+        if run.sources.named:
             record.checks.append(watermark_check(run, watermarks(run, task.sources)))
     from trendlake.pipelines.revision.here import revision_here  # with the kernels: mostly nothing is to be done
     from trendlake.pipelines.revision.spark import SparkRevision
@@ -177,6 +177,7 @@ def _stale_checks(run: Run, ledger: Ledger) -> list[Check]:
 
 def _revised_by(revision: Revision, run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
     revision.find_affected(record)
+    refuse_too_much(run, revision.by_lookups)
     record.basis = task.basis(run, revision.affected.windows)
     if not revision.affected.stretches:
         return _unchanged(ledger, record, _claims(run, ledger, task, revision))

@@ -21,6 +21,7 @@ from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.runs.record import create_runs
 from trendlake.pipelines.runs.run import Run, prepare
 
+Row = dict[str, Any]
 HOUR = 3_600_000_000
 START = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
@@ -71,7 +72,17 @@ SUPPORT = (
     role("what", "string", "event_type"),
     "{name: customer_id, logicalType: string}",
 )
+CUSTOMERS = (
+    role("row", "string", "event_id", ", unique: true"),
+    role("since", "timestamp", "event_time"),
+    "{name: until, logicalType: timestamp}",
+    "{name: customer_id, logicalType: string}",
+    "{name: segment, logicalType: string, logicalTypeOptions: {maxLength: 9}}",
+    "{name: note, logicalType: string}",
+)
 TABLES = {"orders": (ORDERS, "Order"), "payments": (PAYMENTS, "Payment"), "support": (SUPPORT, None)}
+REFERENCES = {"customers": (CUSTOMERS, "Customer")}
+"""Tables that patterns look columns up in."""
 SCHEMAS = {
     "orders": pa.schema(
         {"number": pa.int64(), "at": pa.timestamp("us", "UTC"), "customer_id": "string", "amount": pa.int64()}
@@ -81,6 +92,10 @@ SCHEMAS = {
     ),
     "support": pa.schema(
         {"id": "string", "when": pa.timestamp("us", "UTC"), "what": "string", "customer_id": "string"}
+    ),
+    "customers": pa.schema(
+        {"row": "string", "since": pa.timestamp("us", "UTC"), "until": pa.timestamp("us", "UTC")}
+        | {"customer_id": "string", "segment": "string", "note": "string"}
     ),
 }
 SOURCES = {
@@ -116,7 +131,7 @@ class SeveralTables:
 
     def edit_contract(self, name: str, **values: Any) -> None:
         """The contract of a table from now on; `values`: as of `contract_text`."""
-        columns, constant = TABLES[name]
+        columns, constant = (TABLES | REFERENCES)[name]
         text = contract_text(name, columns, **values)
         if constant is not None:
             text = text.replace(
@@ -126,7 +141,8 @@ class SeveralTables:
 
     def edit(self, **keys: Any) -> None:
         """The pattern from now on, with other keys."""
-        text = yaml.safe_dump({**PATTERN, **keys}, sort_keys=False)
+        whole = {**PATTERN, **keys}
+        text = yaml.safe_dump({key: value for key, value in whole.items() if value is not None}, sort_keys=False)
         (self.root / "conf" / "patterns" / "unpaid.yaml").write_text(text)
 
     def deliver(self, name: str, rows: Sequence[Mapping[str, Any]]) -> int | None:
@@ -151,13 +167,14 @@ class SeveralTables:
 
 
 def several_tables(root: Path, lake: Lake, profile: Profile = HERE, **keys: Any) -> SeveralTables:
-    """A fresh project in `root` with empty tables. `lake`: of its warehouse; `keys`: of the pattern."""
+    """A fresh project in `root` with empty tables. `lake`: of its warehouse; `keys`: of the pattern, None takes one
+    away."""
     for folder in ("data_contracts", "conf/patterns", "feeds"):
         (root / folder).mkdir(parents=True)
     for file in (ROOT / "data_contracts").glob("results_*.yaml"):
         shutil.copyfile(file, root / "data_contracts" / file.name)
     tables = SeveralTables(root, lake, profile)
-    for name in TABLES:
+    for name in (*TABLES, *(REFERENCES if keys.get("lookup") else ())):
         tables.edit_contract(name)
         tables.make(name)
     tables.edit(**keys)
@@ -171,6 +188,13 @@ def order(number: int, hours: float, customer: str | None = "a", amount: int | N
 
 def payment(ref: str, hours: float, customer: str | None = "a", amount: float | None = 10.0) -> dict[str, Any]:
     return {"ref": ref, "paid": START + round(hours * HOUR), "cust": customer, "paid_amount": amount}
+
+
+def customer(row: str, name: str | None, segment: str | None, since: float = -99, until: float | None = None) -> Row:
+    """A row of the table of customers; `since`, `until`: hours."""
+    end = None if until is None else START + round(until * HOUR)
+    begin = START + round(since * HOUR)
+    return {"row": row, "since": begin, "until": end, "customer_id": name, "segment": segment, "note": row}
 
 
 def ticket(name: str, hours: float, customer: str | None = "a", what: str = "opened") -> dict[str, Any]:

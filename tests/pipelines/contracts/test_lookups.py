@@ -1,4 +1,4 @@
-"""Patterns with `lookup`: checked and explained as far as they alone say, and refused by all that computes rows."""
+"""Patterns with `lookup` in a project: checked against the contract of the reference table."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from trendlake.cep_core import PatternErrors, explain
+from tests.support.tables_lake import contract_text, role
+from trendlake.cep_core import PatternErrors, TrendlakeError, explain
 from trendlake.cep_core.load import load_pattern
 from trendlake.pipelines.authoring.pattern_tests import run_tests
+from trendlake.pipelines.authoring.trial import refuse_lookups
 from trendlake.pipelines.authoring.validate import compiled
-from trendlake.pipelines.contracts.pattern_source import refuse_lookups, source_contract
+from trendlake.pipelines.contracts.pattern_source import source_contract
 from trendlake.pipelines.project.paths import Project
 
+AIRPORTS = (
+    role("origin", "string", "event_id"),
+    role("since", "timestamp", "event_time"),
+    role("kind", "string", "event_type"),
+    "{name: country, logicalType: string}",
+)
 LOOKING = """\
 name: looking
 source: flights
@@ -22,6 +30,7 @@ lookup:
   airport: {table: airports, key: origin, columns: [country]}
 pattern: Flight S+
 where: ["[country]"]
+group_by: [country]
 return: {n: COUNT(*)}
 within: 1 day
 """
@@ -30,7 +39,8 @@ within: 1 day
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     shutil.copytree(ROOT / "conf" / "patterns", tmp_path / "conf" / "patterns")
-    (tmp_path / "data_contracts").symlink_to(ROOT / "data_contracts")
+    shutil.copytree(ROOT / "data_contracts", tmp_path / "data_contracts")
+    (tmp_path / "data_contracts" / "airports.yaml").write_text(contract_text("airports", AIRPORTS))
     (tmp_path / "conf" / "patterns" / "looking.yaml").write_text(LOOKING)
     return Project(tmp_path, tmp_path / "state")
 
@@ -45,12 +55,32 @@ def test_it_is_checked(project: Project) -> None:
         compiled(project, file)
 
 
-def test_what_computes_refuses_it(project: Project) -> None:
-    """Runs, tests of patterns, and patterns over its results; the place is that of the key."""
-    file = project.patterns / "looking.yaml"
-    with pytest.raises(PatternErrors, match=r"looking.yaml:3:1: \[NOT_SUPPORTED\] a run reads no reference tables yet"):
-        refuse_lookups(load_pattern(file))
-    with pytest.raises(PatternErrors, match="NOT_SUPPORTED"):
-        source_contract(project, "results/looking")
+def test_a_table_without_a_contract(project: Project) -> None:
+    """The place is that of the table's name."""
+    (project.contracts / "airports.yaml").unlink()
+    with pytest.raises(PatternErrors, match=r"looking.yaml:4:20: \[PROJECT\] the source 'airports' has no contract"):
+        compiled(project, project.patterns / "looking.yaml")
+
+
+def test_a_pattern_over_its_results(project: Project) -> None:
+    """Has a contract as over any other."""
+    contract = source_contract(project, "results/looking")
+    assert "country" in {column.name for column in contract.columns}
+
+
+def test_a_circle(project: Project) -> None:
+    """A lookup reads results as a source does."""
+    text = LOOKING.replace(
+        "table: airports, key: origin, columns: [country]", "table: results/looking, key: origin, columns: [n]"
+    )
+    (project.patterns / "looking.yaml").write_text(text)
+    with pytest.raises(TrendlakeError, match="would read its own results"):
+        compiled(project, project.patterns / "looking.yaml")
+
+
+def test_tests_of_patterns_refuse_it(project: Project) -> None:
+    """They have no reference tables; the place is that of the key."""
+    with pytest.raises(PatternErrors, match=r"looking.yaml:3:1: \[NOT_SUPPORTED\] samples and tests have no reference"):
+        refuse_lookups(load_pattern(project.patterns / "looking.yaml"))
     with pytest.raises(PatternErrors, match="NOT_SUPPORTED"):
         list(run_tests(project, project.patterns / "tests" / "looking.yaml"))

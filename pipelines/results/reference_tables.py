@@ -1,0 +1,99 @@
+"""The good rows of reference tables at their pinned versions: the columns that the lookups of a run read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+
+import pyarrow as pa
+
+from trendlake.cep_core.derived import derive
+from trendlake.cep_core.errors import NotSupportedError
+from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.lookup import VERSION, Reference, look_up
+from trendlake.cep_core.events.schema import EventSchema, Lookup
+from trendlake.cep_core.language import syntax as s
+from trendlake.pipelines.check import Check
+from trendlake.pipelines.contracts.column_types import arrow_type
+from trendlake.pipelines.contracts.contract import TYPE_COLUMN, Contract
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.lake import limits
+from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import read_at
+from trendlake.pipelines.lake.road import either
+from trendlake.pipelines.quality import quarantine as q
+from trendlake.pipelines.runs.events import all_parted, typed
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import Versions
+from trendlake.pipelines.spark.columns import column
+
+UNUSED = "lookup_unused"
+"""The check that counts rows of a reference table that never hold."""
+
+
+def reference_tables(run: Run, sources: Versions) -> dict[str, pa.Table]:
+    """By name; none for a run without lookups. Raises NotSupportedError where a table is larger than each worker is to
+    hold."""
+    return {part.key: good_rows(part, sources.at(part.key).version) for part in run.references}
+
+
+def good_rows(part: Run, version: int) -> pa.Table:
+    """Of the reference table of a run as of it (`Run.references`). Raises as `reference_tables`."""
+    contract, read = part.contract, _columns_read(part)
+    stored = _stored(contract, read)
+    rows = either(partial(_here, part, version, stored), partial(_by_spark, part, version, stored))
+    derived = tuple(one for one in contract.derived if one.name in read)
+    rows = typed(contract, TYPE_COLUMN, rows)
+    rows = derive(rows, EventSchema({}, event_time=contract.event_time, derived=derived)).select(list(read))
+    if rows.nbytes > limits.REFERENCE_BYTES:
+        size = f"{rows.nbytes >> 20} MB, more than {limits.REFERENCE_BYTES >> 20} MB"
+        message = f"the columns of '{contract.name}' that lookups read are {size}"
+        raise NotSupportedError(message, hint="join them to the events upstream")
+    return rows.replace_schema_metadata({VERSION: str(version)})
+
+
+def unused_checks(run: Run, sources: Versions) -> Iterator[Check]:
+    """For each lookup of the run the check that counts the rows that never hold. Raises LookupRepeatedError where two
+    different rows of a table hold for one key at one moment, whichever keys the events have."""
+    tables = reference_tables(run, sources)
+    for lookup in run.plan.schema.lookups:
+        refuse_repeated(run, lookup, tables)
+        reference = Reference(lookup, tables[lookup.table])
+        observed = f"{lookup.name}: {plural(reference.unused, 'row')} of {lookup.table} never holds"
+        observed = observed.replace("holds", "hold") if reference.unused != 1 else observed
+        data = {"lookup": lookup.name, "source": lookup.table, "rows": reference.unused}
+        yield Check(UNUSED, True, observed, "rows with a key, and `valid_from` before `valid_to`", data=data)
+
+
+def refuse_repeated(run: Run, lookup: Lookup, tables: Mapping[str, pa.Table]) -> None:
+    """Raises LookupRepeatedError as a run over any events does, BadEventsError for keys that are not compared."""
+    types = dict(run.plan.schema.columns)
+    no_events = pa.schema([(name, arrow_type(types[name])) for name in lookup.reads]).empty_table()
+    look_up(no_events, lookup, tables)
+
+
+def _columns_read(part: Run) -> tuple[str, ...]:
+    """In the order of the contract, those that it derives last."""
+    read = {name for one in part.plan.schema.lookups if one.table == part.key for name in one.table_columns}
+    return tuple(name for name in part.contract.columns_with_derived if name in read)
+
+
+def _stored(contract: Contract, read: Collection[str]) -> list[str]:
+    """The columns of the table that those which are read are made of."""
+    names = {*read}
+    for one in contract.derived:
+        if one.name in names:
+            names |= {attribute.name for attribute in s.attributes(one.expression)}
+    return [item.name for item in contract.columns if item.name in names]
+
+
+def _here(part: Run, version: int, names: list[str]) -> pa.Table:
+    table = table_here(part.lake, part.warehouse.source(part.contract.name), version)
+    rows, parted = all_parted(part, table, limits.JUDGED)
+    return rows.select(names).filter(arrow(parted.broken < 0)).combine_chunks()
+
+
+def _by_spark(part: Run, version: int, names: list[str]) -> pa.Table:
+    rows = read_at(part.lake, part.warehouse.source(part.contract.name), version)
+    good = q.good_rows(q.annotate(rows, part.contract.rules))
+    return good.select(*map(column, names)).toArrow().combine_chunks()

@@ -1,0 +1,156 @@
+"""Patterns with `lookup`: runs show what the engine says of the good rows of events and of reference tables."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from tests.pipelines.revision.test_several_tables import all_steps, on_spark, project_of, published, quarantined
+from tests.support.tables_lake import SeveralTables, customer, order, payment
+from trendlake.cep_core import PatternWarning, run_plan
+from trendlake.cep_core.errors import TrendlakeError
+from trendlake.pipelines.errors import ChecksFailedError
+from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.steps.check_source import check_source
+from trendlake.pipelines.steps.compute import compute
+
+CURRENT: Mapping[str, Any] = {"table": "customers", "key": "customer_id", "columns": ["segment"]}
+VALID: Mapping[str, Any] = {**CURRENT, "valid_from": "since", "valid_to": "until"}
+ONE: Mapping[str, Any] = {
+    "kind": "trends",
+    "sources": None,
+    "source": "orders",
+    "lookup": {"customer": VALID},
+    "pattern": "Order o+",
+    "where": ["[segment]"],
+    "group_by": ["segment"],
+    "return": {"n": "COUNT(*)", "most": "MAX(o.amount)"},
+    "within": "12 hours",
+}
+SEVERAL: Mapping[str, Any] = {
+    "lookup": {"customer": {**CURRENT, "of": ["Order", "Payment"]}},
+    "pattern": "SEQ(Order o, Payment p)",
+    "where": ["[customer_id]", "o.segment = 'b2b'"],
+    "derive": {"named": "coalesce(segment, 'none')"},
+}
+
+
+@pytest.fixture(params=["here", pytest.param("spark", marks=pytest.mark.spark)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Makes a project, where every step is done in this process or on Spark."""
+
+    def make(**keys: Any) -> SeveralTables:
+        if request.param == "here":
+            return project_of(tmp_path, **keys)
+        session: SparkSession = request.getfixturevalue("spark")
+        return on_spark(session, tmp_path, **keys)
+
+    return make
+
+
+def deliver(tables: SeveralTables, *customers: Mapping[str, Any]) -> None:
+    """The events, and rows of customers."""
+    tables.deliver("customers", customers)
+    hours = [(1, "a"), (2, "b"), (3, "a"), (6, "a"), (7, "c"), (8, None)]
+    tables.deliver("orders", [order(n, hour, name, n) for n, (hour, name) in enumerate(hours, 1)])
+    tables.deliver("payments", [payment("p1", 4), payment("p2", 9, "b")])
+
+
+BROKEN = customer("4", "c", "x" * 10)
+OVER_TIME = (customer("1", "a", "b2b", -9, 5), customer("2", "a", "b2c", 5), customer("6", "b", "-", 9, 8))
+NOW = (customer("1", "a", "b2b"), customer("2", "b", "b2c"), customer("3", None, "b2b"))
+
+
+def good(tables: SeveralTables) -> pa.Table:
+    """The customers that keep the contract, by hand."""
+    rows = DeltaTable(tables.lake.warehouse.source("customers")).to_pyarrow_table()
+    return rows.filter(pa.array([len(row["segment"] or "") <= 9 for row in rows.to_pylist()], pa.bool_()))
+
+
+def rows_by_hand(tables: SeveralTables, run: Run) -> list[dict[str, Any]]:
+    """What the engine says of the tables as they are."""
+    names = [table.key for table in run.sources.tables]
+    events = {name: DeltaTable(tables.lake.warehouse.source(name)).to_pyarrow_table() for name in names}
+    of_one = events[names[0]].append_column("event_type", pa.array(["Order"] * len(events[names[0]])))
+    read = events if run.sources.united else of_one
+    answer = run_plan(run.plan, read, run.windows, None, {"customers": good(tables)})
+    return sorted(answer.cast(run.plan.result_schema).to_pylist(), key=repr)
+
+
+@pytest.mark.parametrize(
+    ("keys", "customers"),
+    [(ONE, OVER_TIME), (SEVERAL, NOW), ({**ONE, "lookup": {"customer": CURRENT}}, NOW)],
+    ids=["valid", "several", "current"],
+)
+def test_a_run(place: Any, keys: Mapping[str, Any], customers: tuple[Mapping[str, Any], ...]) -> None:
+    """The reference table is pinned, judged and noted as a source is, and holds no watermark."""
+    tables = place(**keys)
+    deliver(tables, *customers, BROKEN)
+    checked, *_, last = all_steps(tables.run(0, 2, "first"))
+    assert published(tables)
+    assert published(tables) == rows_by_hand(tables, tables.run(0, 2, "again"))
+    assert checked.sources is not None
+    counts = {name: (one["rows_in"], one["quarantined"]) for name, one in checked.sources.items()}
+    assert counts["customers"] == (4, 1)
+    assert checked.rows_in == sum(rows for name, (rows, _) in counts.items() if name != "customers")
+    rows = DeltaTable(tables.lake.warehouse.results("unpaid")).to_pyarrow_table()
+    (versions,) = set(rows["source_versions"].to_pylist())
+    assert "customers@1" in versions
+    assert set(rows["source_version"].to_pylist()) == ({None} if keys is SEVERAL else {1})
+    assert "customers" in dict(last.note or {})["sources"]
+    assert quarantined(tables, "customers", "first") == 1
+
+
+def test_events_without_a_row(place: Any) -> None:
+    """Are counted by key, those of the types that the pattern reads; above the share that it allows nothing is
+    published."""
+    tables = place(**{**ONE, "lookup": {"customer": {**CURRENT, "missing": {"most": 0.4}}}})
+    deliver(tables, *NOW)
+    _, computed, *_ = all_steps(tables.run(0, 2, "first"))
+    (check,) = [check for check in computed.checks if check.name == "lookup_missing"]
+    assert check.success
+    assert check.data == {"lookup": "customer", "events": 6, "missing": 2, "examples": [["NULL", 1], ["c", 1]]}
+    rows = published(tables)
+    tables.edit(**{**ONE, "lookup": {"customer": {**CURRENT, "missing": {"most": 0.3}}}})
+    check_source(tables.run(0, 2, "second"))
+    with pytest.raises(ChecksFailedError, match=r"too few rows of customers: customer: 2 of 6 events have no row"):
+        compute(tables.run(0, 2, "second"))
+    assert published(tables) == rows
+
+
+def test_rows_that_hold_at_one_moment(place: Any) -> None:
+    """Nothing is published, though no event has their key."""
+    tables = place(**ONE)
+    deliver(tables, *OVER_TIME, customer("8", "z", "b2b", 0, 2), customer("9", "z", "b2c", 1, 3))
+    with pytest.raises(TrendlakeError, match="customers version 1: key z has 2 rows that hold at") as repeated:
+        check_source(tables.run(0, 2, "first"))
+    assert repeated.value.code == "LOOKUP_REPEATED"
+    assert not published(tables)
+
+
+def test_a_table_that_is_not_there(tmp_path: Path) -> None:
+    """It is missing as a source is."""
+    project = project_of(tmp_path, **ONE)
+    shutil.rmtree(project.lake.warehouse.source("customers"))
+    with pytest.raises(TrendlakeError, match="customers") as missing:
+        check_source(project.run(0, 2, "first"))
+    assert missing.value.code == "SOURCE_MISSING"
+
+
+def test_a_lookup_that_nothing_reads(tmp_path: Path) -> None:
+    """Its table is not read, and rows are as those of a pattern without it."""
+    project = project_of(tmp_path, **{**ONE, "where": [], "group_by": None, "return": {"n": "COUNT(*)"}})
+    shutil.rmtree(project.lake.warehouse.source("customers"))
+    project.deliver("orders", [order(1, 1)])
+    with pytest.warns(PatternWarning, match="nothing reads a column of it"):
+        run = project.run(0, 2, "first")
+    checked, *_ = all_steps(run)
+    assert checked.sources is None
+    assert [row["n"] for row in published(project)] == [1]
