@@ -58,6 +58,9 @@ FEW_ROWS = {
 """For the many small runs of the pipeline's tests: on some dozen rows to compile a plan takes longer than to run it."""
 
 
+RARELY = (50_000, 20, 20)
+"""Of the collector of garbage: by default it begins after each 700 new objects, and goes through all of them every
+70,000: three quarters of the time in which Python files are parsed."""
 MEMORY, MEMORY_NOW = Path("/dev/shm"), Path("/proc/meminfo")
 ROOM_FOR_FILES = 6 << 30
 """Bytes: several times what all tests have in files at one time."""
@@ -92,6 +95,7 @@ def pytest_collection_finish() -> None:
     again, which took a twentieth of the time of the tests of the engine."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*RARELY)
 
 
 @pytest.fixture(scope="session", autouse=True)

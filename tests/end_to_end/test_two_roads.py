@@ -1,6 +1,7 @@
 """One project, used twice: in this process, and on Spark (`limits.driver_rows: 0`). Every command answers the same.
 
-A pattern of each kind and a family are run, revised after late events and a correction, shown, compared and maintained.
+Patterns of several kinds and a family are run, revised after late events and a correction, shown, compared and
+maintained: one of each kind with `EXAMPLES=all`. Without it the other kinds are run on Spark by tests/pipelines/steps.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.random.profile import ALL
 from tests.support.bare_lake import bare_lake
 from tests.support.one_session import Desk, share_session
 from tests.support.warehouse_0_2 import FOLDER
@@ -26,9 +28,11 @@ from trendlake.pipelines.lake.here.read import table_here
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-STREAMS = {"stock": (480, 1.0), "retail": (400, 1.0), "quotes": (480, 1.0), "posts": (160, 0.5), "feeds": (60, 0.1)}
+MORE_STREAMS = {"posts": (160, 0.5), "feeds": (60, 0.1)} if ALL else {}
+STREAMS = {"stock": (480, 1.0), "retail": (400, 1.0), "quotes": (480, 1.0), **MORE_STREAMS}
 """Events, and events a second, of each source."""
-SHORT, LONG = ("down_trends", "volume_alarm", "dips"), ("way_out", "rumors", "reposted")
+SHORT = ("down_trends", "volume_alarm", "dips")
+LONG = ("way_out", "rumors", "reposted") if ALL else ("way_out",)
 """Patterns of short windows, and such as are run for the whole day."""
 PATTERNS = (*SHORT, *LONG)
 TABLES = (*(f"sources/{name}" for name in STREAMS), *(f"results/{name}" for name in PATTERNS))

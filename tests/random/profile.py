@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -17,19 +18,25 @@ settings.register_profile(
 )
 
 CI = settings.get_profile("ci")
+T = TypeVar("T")
 
 ALL = os.environ.get("EXAMPLES") == "all" or "TRENDLAKE_CHAOS" in os.environ
 """Whether random tests have all their examples: in `.ci/run`, before a change lands, and in `make chaos`. `make test`
-takes a third, so that it stays quick enough to be run often."""
+takes a tenth, so that it stays quick enough to be run often; `make fuzz` draws others as long as one likes."""
 CHAOS_EXAMPLES = 4
 """How many times as many examples a test marked `more_in_chaos` has in `make chaos`."""
 
 
-def share(count: int) -> int:
-    """How many of `count` random examples a test has now."""
+def share(count: int, least: int = 1) -> int:
+    """How many of `count` random examples a test has now; `least`: fewer would say too little."""
     if "TRENDLAKE_CHAOS" in os.environ:
         return count * CHAOS_EXAMPLES
-    return count if ALL else -(-count // 3)
+    return count if ALL else max(least, -(-count // 10))
+
+
+def every(step: int, cases: Sequence[T]) -> list[T]:
+    """The worked cases that a test asks on Spark: one in `step` in `make test`, which asks the engine all of them."""
+    return list(cases if ALL else cases[::step])
 
 
 def examples(count: int, **more: Any) -> settings:

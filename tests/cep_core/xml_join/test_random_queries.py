@@ -67,7 +67,7 @@ def test_shuffled_documents_and_witnesses_give_the_same_rows(monkeypatch: pytest
     """The same rows with the same keys, whatever the order of documents in the table and of witnesses in the engine."""
     joined = witnesses_module._joined
     answered = 0
-    for number in range(share(200)):
+    for number in range(share(200, least=67)):
         r = Random(f"shuffled {number}")
         query, rows = xml_question(number, most=8)
         query.pop("limit_per_document", None)
@@ -85,4 +85,4 @@ def test_shuffled_documents_and_witnesses_give_the_same_rows(monkeypatch: pytest
                 again = run_plan(plan, documents_table(r.sample(rows, len(rows)))).sort_by("answer_id")
                 assert again.equals(first), number
         answered += first.num_rows > 1
-    assert answered > share(10)
+    assert answered > share(10, least=4)

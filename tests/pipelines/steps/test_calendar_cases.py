@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tests.cep_core.trends.test_calendar_cases import CONTRADICTED, cases
 from tests.conftest import ROOT
-from tests.random.profile import ALL
+from tests.random.profile import every
 from tests.support.cases import Case, unexpected
 from tests.support.worked_cases import Answers, answers, questions_of
 from trendlake.cep_core import PatternWarning
@@ -18,8 +18,8 @@ from trendlake.pipelines.project.paths import find_project
 
 pytestmark = pytest.mark.spark
 
-CASES = [case for case in cases() if case.name != CONTRADICTED][:: 1 if ALL else 5]
-"""Each has a source of its own: `make test` asks a fifth of them."""
+CASES = every(10, [case for case in cases() if case.name != CONTRADICTED])
+"""Each has a source of its own."""
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def answers_of_cases(spark: SparkSession, tmp_path_factory: pytest.TempPathFacto
     lake = replace(find_project(ROOT), state=tmp_path_factory.mktemp("cases"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)  # weeks without a time zone
-        every = answers(questions_of(spark, lake, "calendar", [(case, case.query) for case in CASES]))
-    return dict(zip((case.name for case in CASES), every, strict=True))
+        answered = answers(questions_of(spark, lake, "calendar", [(case, case.query) for case in CASES]))
+    return dict(zip((case.name for case in CASES), answered, strict=True))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
+from tests.random.profile import every
 from tests.support.cases import Case, load
 from tests.support.lasting_events import as_expected, table_of
 from tests.support.worked_cases import Answers, answers, questions_of
@@ -15,7 +16,7 @@ from trendlake.pipelines.project.paths import find_project
 
 pytestmark = pytest.mark.spark
 
-CASES = [case for case in load("intervals.yaml") if case.error is None]
+CASES = every(3, [case for case in load("intervals.yaml") if case.error is None])
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +24,8 @@ def answers_of_cases(spark: SparkSession, tmp_path_factory: pytest.TempPathFacto
     """By the name of the case, by how the events were cut by time. Cases share sources, so that a run reads the events
     of later ones too."""
     lake = replace(find_project(ROOT), state=tmp_path_factory.mktemp("cases"))
-    every = answers(questions_of(spark, lake, "intervals", [(case, case.query) for case in CASES], table_of))
-    return dict(zip((case.name for case in CASES), every, strict=True))
+    answered = answers(questions_of(spark, lake, "intervals", [(case, case.query) for case in CASES], table_of))
+    return dict(zip((case.name for case in CASES), answered, strict=True))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

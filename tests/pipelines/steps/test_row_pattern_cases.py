@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from tests.conftest import CHAOS, ROOT
-from tests.random import profile
+from tests.random.profile import every
 from tests.support import cases
 from tests.support.row_patterns import Case, load, only, rows_of, seconds, table_of
 from tests.support.worked_cases import Answers, answers, questions_of, run_of, source_of
@@ -26,7 +26,7 @@ from trendlake.pipelines.steps.sequence import STEPS
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::trendlake.cep_core.errors.PatternWarning")]
 
 ALL = [case for case in load() if case.expect is not None]
-CASES = ALL if CHAOS or profile.ALL else ALL[::5]
+CASES = every(10, ALL)
 """Each has a source of its own, which Spark takes a second to read."""
 
 
@@ -40,8 +40,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def answers_of_cases(spark: SparkSession, lake: Project) -> dict[str, Answers]:
     """By the name of the case."""
     asked = [(_stored(case), case.query) for case in CASES]
-    every = answers(questions_of(spark, lake, "cases", asked, table_of))
-    return dict(zip((case.name for case in CASES), every, strict=True))
+    answered = answers(questions_of(spark, lake, "cases", asked, table_of))
+    return dict(zip((case.name for case in CASES), answered, strict=True))
 
 
 def _stored(case: Case, name: str = "") -> cases.Case:

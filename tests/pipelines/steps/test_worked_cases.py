@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
+from tests.random.profile import every
 from tests.support.cases import Case, load, unexpected
 from tests.support.engines import ENGINES, differences, to_table
 from tests.support.worked_cases import Answers, Question, answers, questions_of, run_of, source_of
@@ -34,14 +35,16 @@ def sliding(case: Case) -> Mapping[str, Any]:
     return {**case.query, "slide": f"{-(-seconds // 3)} seconds"}
 
 
-OTHERS = [*load("matches.yaml"), *load("automaton.yaml")]
+TRENDS = every(4, load())
+ALL_OTHERS = [*load("matches.yaml"), *load("automaton.yaml")]
+OTHERS = every(3, ALL_OTHERS)
 
 
 @pytest.fixture(scope="module")
 def answers_of_others(spark: SparkSession, lake: Project) -> dict[str, Answers]:
     """By the name of the case."""
-    every = answers(questions_of(spark, lake, "others", [(case, case.query) for case in OTHERS]))
-    return dict(zip((case.name for case in OTHERS), every, strict=True))
+    answered = answers(questions_of(spark, lake, "others", [(case, case.query) for case in OTHERS]))
+    return dict(zip((case.name for case in OTHERS), answered, strict=True))
 
 
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.name)
@@ -57,12 +60,12 @@ def test_case_of_another_kind(answers_of_others: dict[str, Answers], case: Case)
 @pytest.fixture(scope="module")
 def answers_of_trends(spark: SparkSession, lake: Project) -> dict[str, list[Answers]]:
     """By the name of the case: to its own query, and to the one over windows that overlap."""
-    asked = [(case, query) for case in load() for query in (case.query, sliding(case))]
-    every = answers(questions_of(spark, lake, "trends", asked))
-    return {case.name: every[2 * number : 2 * number + 2] for number, case in enumerate(load())}
+    asked = [(case, query) for case in TRENDS for query in (case.query, sliding(case))]
+    answered = answers(questions_of(spark, lake, "trends", asked))
+    return {case.name: answered[2 * number : 2 * number + 2] for number, case in enumerate(TRENDS)}
 
 
-@pytest.mark.parametrize("case", load(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", TRENDS, ids=lambda case: case.name)
 def test_case(answers_of_trends: dict[str, list[Answers]], case: Case) -> None:
     """The rows are the expected ones; and where windows overlap and an event goes to several time shards, the rows are
     those of the reference, or of the kernels over everything at once where trends are too many to enumerate."""
@@ -81,7 +84,7 @@ def test_case(answers_of_trends: dict[str, list[Answers]], case: Case) -> None:
 def test_order_and_commits_do_not_matter(spark: SparkSession, lake: Project, name: str) -> None:
     """The rows of a case in three orders, drawn by lot, each over as many commits as the lot says."""
     chance = random.Random(11)
-    (case,) = (case for case in OTHERS if case.name == name)
+    (case,) = (case for case in ALL_OTHERS if case.name == name)
     columns = list(case.expect[0])
     expected = sorted(str([row[column] for column in columns]) for row in case.expect)
     times, asked = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist(), []
