@@ -90,7 +90,8 @@ _TYPES: Mapping[str, Mapping[str, pa.DataType]] = {
 }
 
 
-def _types_in(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def types_in(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The types of a question; one at least, as `sources` may not be empty."""
     named = {str(row["type"]) for row in rows}
     if query["kind"] in ("trends", "matches"):
         named |= {atom.type_name for atom in s.atoms(parse_pattern(query["pattern"]))}
@@ -98,7 +99,7 @@ def _types_in(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> li
         named |= {"A", "B"}
     if query["kind"] in ("automaton", "match_recognize"):
         named |= {"T", "U", "V"}
-    return sorted(named - {"ANY"})
+    return sorted(named - {"ANY"}) or ["A"]
 
 
 @st.composite
@@ -112,7 +113,7 @@ def cases(draw: st.DrawFn, kind: str, most: int = 9) -> Case:
     if kind in ("automaton", "match_recognize"):  # their patterns name no type
         for row in rows:
             row["type"] = draw(st.sampled_from("TUV"))
-    types = {one: draw(st.sampled_from(TABLES)) for one in _types_in(query, rows)}
+    types = {one: draw(st.sampled_from(TABLES)) for one in types_in(query, rows)}
     big = any(isinstance(cell, int) and abs(cell) > 2**40 for row in rows for cell in row.values())
     numbers = [] if big else [name for name, one in columns.items() if pa.types.is_int64(one)]
     tables = tuple(draw(_tables(name, list(types.values()).count(name), list(columns), numbers)) for name in TABLES)

@@ -37,6 +37,20 @@ def test_rows_are_those_of_the_union(kind: str) -> None:
     assert tally.counts["with rows"] > 0.05 * tally.counts[f"of kind {kind}"]
 
 
+def test_a_question_that_names_no_type() -> None:
+    """Of no rows, too, it is one that the engine takes: `sources: {}` is refused, whatever is asked."""
+    query = {"kind": "trends", "pattern": "ANY e", "return": {"n": "COUNT(*)"}, "within": "1 day"}
+    types = dict.fromkeys(sources.types_in(query, []), "orders")
+    tables = tuple(
+        sources.Table(name, typed=True, seq=False, texts=False, names={}, doubles=frozenset(), absent=frozenset())
+        for name in sources.TABLES
+    )
+    case = sources.Case(query, tables, types, [], {}, ties=None, watermark=None, numbered=False)
+    expected, found = sources.answers(case)
+    assert expected == found
+    assert not isinstance(found, str)
+
+
 GOOD = [case for case in load() if not case.error and len(case.rows) > 1]
 
 
