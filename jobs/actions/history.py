@@ -18,6 +18,7 @@ from trendlake.pipelines.errors import ProjectError
 
 if TYPE_CHECKING:
     from trendlake.pipelines.lake.lake import Lake
+    from trendlake.pipelines.runs.source_versions import TableAt, Versions
 
 
 def _plan(place: Place, pattern: str) -> tuple[str, AnyPlan]:
@@ -42,7 +43,7 @@ def print_diff(
 ) -> dict[str, Any] | None:
     """Prints the rows that differ and the commits between the two versions. With `as_json`, returns them as a document
     and prints nothing."""
-    from trendlake.pipelines.results.history import between, reasons, version_of
+    from trendlake.pipelines.results.history import between, reasons, version_of, versions_read
 
     first, last = (version_of(lake, path, text) for text in asked)
     counts, rows = between(lake, path, plan, first, last, limit)
@@ -59,9 +60,29 @@ def print_diff(
         keys = [_text((row.after or row.before or {}).get(item)) for item in plan.key]
         table.add_row(row.kind, *keys, _change(shown, row.before, row.after))
     console.print(table)
+    read = [versions_read(lake, path, version) for version in (first, last)]
+    if read[0] is not None and read[1] is not None and read[1].named:
+        console.print(changed_versions(read[0], read[1]), soft_wrap=True)
     for commit in reasons(lake, path, first, last):
         console.print(_why(commit.version, commit.note), soft_wrap=True)
     return None
+
+
+def changed_versions(before: Versions, after: Versions) -> str:
+    """`orders 11 -> 12, payments 7 (same)`, by table; `(another table)` where one was made anew in between."""
+    return ", ".join(_changed_version(before, table) for table in after.tables)
+
+
+def _changed_version(before: Versions, after: TableAt) -> str:
+    if after.name not in before.names:
+        return f"{after.name} {after.version} (new)"
+    old = before.at(after.name)
+    ids = old.table_id, after.table_id
+    if None not in ids and not after.same_table(old):
+        return f"{after.name} {old.version} -> {after.version} (another table)"
+    if old.version == after.version:
+        return f"{after.name} {after.version} (same)"
+    return f"{after.name} {old.version} -> {after.version}"
 
 
 def history(

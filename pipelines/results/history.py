@@ -29,6 +29,7 @@ from trendlake.pipelines.results.notes import Note
 from trendlake.pipelines.results.provenance import PROVENANCE, identity
 from trendlake.pipelines.results.read import Selection, conditions, mask
 from trendlake.pipelines.results.spark_order import comparable
+from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.columns import column
 from trendlake.pipelines.spark.identifiers import quoted
 
@@ -196,6 +197,14 @@ def reasons(lake: Lake, path: str, first: int, last: int) -> list[Commit]:
         for commit in reversed(known_commits(lake, path))
         if first < commit.version <= last and (note := Note.of_commit(commit.note)) and note.sources is not None
     ]
+
+
+def versions_read(lake: Lake, path: str, version: int) -> Versions | None:
+    """The versions of the sources that the newest publication up to `version` has read; None where none is known."""
+    for commit in known_commits(lake, path):
+        if commit.version <= version and (note := Note.of_commit(commit.note)) and note.sources is not None:
+            return note.sources
+    return None
 
 
 def values(lake: Lake, path: str, plan: AnyPlan, groups: Mapping[str, Any], time_us: int) -> list[Value]:

@@ -27,6 +27,8 @@ from tests.support.tables_lake import (
 )
 from trendlake.cep_core import run_plan
 from trendlake.cep_core.errors import NotSupportedError, TrendlakeError
+from trendlake.jobs.actions.history import changed_versions, print_diff
+from trendlake.jobs.terminal.printing import console
 from trendlake.pipelines.authoring.trial_table import table_of_events
 from trendlake.pipelines.errors import StaleRunError, StepOrderError, ToleranceError
 from trendlake.pipelines.lake.lake import Lake
@@ -36,6 +38,7 @@ from trendlake.pipelines.project.selection import Patterns
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.provenance import PROVENANCE
 from trendlake.pipelines.runs.run import Run
+from trendlake.pipelines.runs.source_versions import TableAt, Versions
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.check_results import check_results
 from trendlake.pipelines.steps.check_source import check_source
@@ -232,6 +235,40 @@ def test_a_revision_of_each_table(tables: SeveralTables) -> None:
     assert {name: one["version"] for name, one in record.sources.items()} == {"orders": 2, "payments": 2, "support": 1}
     again = revise(tables.run(0, 2, "nothing"))
     assert again.checks[-1].observed == "nothing new since orders@2 payments@2 support@1"
+
+
+def test_versions_of_several_tables_are_printed(tables: SeveralTables) -> None:
+    """`diff` says which tables have other versions."""
+    first(tables)
+    run = tables.run(0, 2, "first")
+    all_steps(run)
+    path = tables.lake.warehouse.results("unpaid")
+    before = DeltaTable(path).version()
+    tables.deliver("orders", [order(1, 1, "a", 11)])
+    tables.deliver("payments", [payment("p1", 2, "a", 12.0)])
+    revise(tables.run(0, 2, "revision"))
+    after = DeltaTable(path).version()
+    with console.capture() as printed:
+        print_diff(tables.lake, path, run.plan, (str(before), str(after)), 10)
+        print_diff(tables.lake, path, run.plan, (str(after), str(after)), 10)
+    lines = printed.get().splitlines()
+    assert "orders 1 -> 2, payments 1 -> 2, support 1 (same)" in lines
+    assert "orders 2 (same), payments 2 (same), support 1 (same)" in lines
+    assert f"version {after}, revision revision of orders@2 payments@2 support@1" in lines
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("a", "a", "orders 11 -> 12, payments 7 (same)"),
+        ("a", "b", "orders 11 -> 12, payments 7 -> 7 (another table)"),
+        (None, "b", "orders 11 -> 12, payments 7 (same)"),
+    ],
+)
+def test_versions_that_differ(before: str | None, after: str, words: str) -> None:
+    old = Versions.of([TableAt("payments", 7, before), TableAt("orders", 11, "o")])
+    new = Versions.of([TableAt("orders", 12, "o"), TableAt("payments", 7, after)])
+    assert changed_versions(old, new) == words
 
 
 def test_rows_that_no_type_names(tables: SeveralTables) -> None:
