@@ -147,7 +147,7 @@ def notes(lake: Lake, name: str, commits: Sequence[Commit]) -> list[Note]:
     """The notes of `commits` (the newest first), each after those of the revisions that found nothing to change in what
     it had made, as far as no other program has changed rows since."""
     path, quiet = lake.warehouse.results(name), dict[int, list[Note]]()
-    for item in _recorded(lake, name, table_id(lake, path), commits):
+    for item in reversed(_recorded(lake, name, table_id(lake, path), commits)):
         if item.note is not None and item.note.quiet:
             quiet.setdefault(item.version, []).append(item.note)
     altered = {alteration.results_version for alteration in _alterations(lake, path, commits)}
@@ -213,8 +213,9 @@ def _alterations(lake: Lake, path: str, commits: Sequence[Commit]) -> list[Alter
 def _recorded(
     lake: Lake, name: str, table: str | None, commits: Sequence[Commit], publications: Publications | None = None
 ) -> list[Recorded]:
-    """The records of publications to the results table whose id is `table`, which has `commits`. Records of a table
-    that was dropped, and created again under the same name, say nothing of this one; where they do not say which it
+    """The records of publications to the results table whose id is `table`, which has `commits`, by when they were
+    written: of two revisions that changed nothing the later one says what the rows show. Records of a table that was
+    dropped, and created again under the same name, say nothing of this one; where they do not say which it
     was, it was not this one if that has been made later."""
     records, created = (publications or Publications(lake, [name])).of(name), None
     before = {*publishers(commits, lake.warehouse.table_of(name))} - {name, lake.warehouse.table_of(name)}
@@ -228,7 +229,7 @@ def _recorded(
             return item.note.results_table == table
         return created is None or created <= item.at
 
-    return [item for item in records if is_of_table(item)]
+    return sorted(filter(is_of_table, records), key=lambda item: item.at)
 
 
 def _all_recorded(lake: Lake, names: Sequence[str]) -> dict[str, list[Recorded]]:
