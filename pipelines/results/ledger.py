@@ -213,9 +213,9 @@ def _alterations(lake: Lake, path: str, commits: Sequence[Commit]) -> list[Alter
 def _recorded(
     lake: Lake, name: str, table: str | None, commits: Sequence[Commit], publications: Publications | None = None
 ) -> list[Recorded]:
-    """The records of publications to the results table whose id is `table`, which has `commits`, by when they were
-    written: of two revisions that changed nothing the later one says what the rows show. Records of a table that was
-    dropped, and created again under the same name, say nothing of this one; where they do not say which it
+    """The records of publications to the results table whose id is `table`, which has `commits`, in the order in which
+    they were written: of two revisions that changed nothing the later one says what the rows show. Records of a table
+    that was dropped, and created again under the same name, say nothing of this one; where they do not say which it
     was, it was not this one if that has been made later."""
     records, created = (publications or Publications(lake, [name])).of(name), None
     before = {*publishers(commits, lake.warehouse.table_of(name))} - {name, lake.warehouse.table_of(name)}

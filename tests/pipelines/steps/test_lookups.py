@@ -9,17 +9,29 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import yaml
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from tests.pipelines.revision.test_several_tables import all_steps, on_spark, project_of, published, quarantined
+from tests.pipelines.revision.test_several_tables import (
+    all_steps,
+    in_order,
+    on_spark,
+    project_of,
+    published,
+    quarantined,
+)
 from tests.support.tables_lake import SeveralTables, customer, order, payment
 from trendlake.cep_core import PatternWarning, run_plan
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.errors import ChecksFailedError
-from trendlake.pipelines.runs.run import Run
-from trendlake.pipelines.steps.check_source import check_source
-from trendlake.pipelines.steps.compute import compute
+from trendlake.pipelines.runs.record import Attempt
+from trendlake.pipelines.runs.run import Run, prepare
+from trendlake.pipelines.steps.check_results import check_results
+from trendlake.pipelines.steps.check_source import check_source, check_source_together
+from trendlake.pipelines.steps.compute import compute, compute_together
+from trendlake.pipelines.steps.publish import publish
+from trendlake.pipelines.steps.revise import revise
 
 CURRENT: Mapping[str, Any] = {"table": "customers", "key": "customer_id", "columns": ["segment"]}
 VALID: Mapping[str, Any] = {**CURRENT, "valid_from": "since", "valid_to": "until"}
@@ -154,3 +166,88 @@ def test_a_lookup_that_nothing_reads(tmp_path: Path) -> None:
     checked, *_ = all_steps(run)
     assert checked.sources is None
     assert [row["n"] for row in published(project)] == [1]
+
+
+KINDS: Mapping[str, Mapping[str, Any]] = {
+    "automaton": {
+        "kind": "automaton",
+        "pattern": None,
+        "where": None,
+        "return": None,
+        "partition_by": ["segment"],
+        "register": {"seen": {"type": "bigint", "init": 0}},
+        "start": "s",
+        "final": ["t"],
+        "arcs": [{"from": "s", "to": "t", "when": "e.segment = 'b2b'", "set": {"seen": "e.amount"}}],
+    },
+    "algebra": {
+        "kind": "algebra",
+        "pattern": "SELECT amount AS first, amount_1 AS second FROM Order NEXT{$1.segment = $2.segment} Order",
+        "where": None,
+        "return": None,
+    },
+    "match_recognize": {
+        "kind": "match_recognize",
+        "pattern": (
+            "SELECT * FROM orders MATCH_RECOGNIZE (PARTITION BY segment ORDER BY at MEASURES COUNT(*) AS n"
+            " AFTER MATCH SKIP PAST LAST ROW PATTERN (A+) DEFINE A AS amount > 0)"
+        ),
+        "where": None,
+        "return": None,
+    },
+    "having": {"having": ["n > 2"], "derive": {"whose": "coalesce(segment, 'none')"}, "group_by": ["whose"]},
+    "family": {"for_each": {"least": [1, 3]}, "where": ["[segment]", "o.amount >= $least"]},
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_kind(tmp_path: Path, name: str) -> None:
+    """But matches, which `SEVERAL` is of; and conditions on results, derived columns and families."""
+    tables = project_of(tmp_path, **{**ONE, "group_by": ONE["group_by"] if name == "family" else None, **KINDS[name]})
+    deliver(tables, *OVER_TIME)
+    all_steps(tables.run(0, 2, "first"))
+    assert published(tables)
+    assert published(tables) == rows_by_hand(tables, tables.run(0, 2, "again"))
+    tables.deliver("customers", [customer("2", "a", "b2b", 5), customer("3", "b", "b2b", 9, 18)])
+    revise(tables.run(0, 2, "second"))
+    assert published(tables) == rows_by_hand(tables, tables.run(0, 2, "again"))
+
+
+def test_a_table_of_events_that_is_looked_up(place: Any) -> None:
+    """It is pinned once, and both its uses are of one version."""
+    itself = {"table": "orders", "key": {"amount": "number"}, "columns": [{"other": "customer_id"}]}
+    tables = place(**{**ONE, "lookup": {"order": itself}, "where": [], "group_by": ["other"]})
+    deliver(tables)
+    checked, *_ = all_steps(tables.run(0, 2, "first"))
+    assert checked.sources is not None
+    assert list(checked.sources) == ["orders"]
+    names = {row["other"]: row["n"] for row in published(tables)}
+    assert set(names) == {"a", "b", "c", None}
+    tables.deliver("orders", [order(2, 2, "new", 1)])
+    revise(tables.run(0, 2, "second"))
+    assert sum(row["n"] for row in published(tables) if row["other"] == "new") == 0
+    tables.deliver("orders", [order(1, 1, "own", 1)])
+    revise(tables.run(0, 2, "third"))
+    assert [row["most"] for row in published(tables) if row["other"] == "own"] == [1]
+
+
+def test_several_patterns_in_one_step(place: Any) -> None:
+    """Each has its own columns of the table, though their names are the same."""
+    tables = place(**ONE)
+    deliver(tables, *OVER_TIME)
+    file = tables.project.pattern_path("unpaid")
+    renamed = yaml.safe_load(file.read_text()) | {"name": "other"}
+    renamed["lookup"]["customer"]["columns"] = [{"segment": "note"}]
+    file.with_name("other.yaml").write_text(yaml.safe_dump(renamed))
+    run = tables.run(0, 2, "first")
+    other = prepare(tables.lake, tables.project, tables.profile, "other", "first", run.start_us, run.end_us)
+    for step in (check_source_together, compute_together):
+        attempts: list[Attempt] = step([run, other])
+        assert [attempt.error for attempt in attempts] == [None, None]
+    for one in (run, other):
+        check_results(one)
+        publish(one)
+    for one in (run, other):
+        rows = DeltaTable(tables.lake.warehouse.results(one.name)).to_pyarrow_table()
+        assert in_order(rows.select(one.plan.result_schema.names)) == rows_by_hand(tables, one)
+    assert "b2b" not in str(rows["segment"].to_pylist())
