@@ -138,7 +138,7 @@ def document_of(pattern: Revised, run_id: str, page: Path | None) -> dict[str, A
 
 def print_record(record: Record) -> None:
     for check in record.checks:
-        if check.name in ("revision", "stale_rows", "stale_versions"):
+        if check.name in ("revision", "lookup_changes", "stale_rows", "stale_versions"):
             typer.echo(f"{check.name.replace('_', ' '):<14} {as_typed(check.observed)}")
         elif check.name == "set_apart":
             if check.failed:

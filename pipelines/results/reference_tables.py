@@ -59,8 +59,7 @@ def unused_checks(run: Run, sources: Versions) -> Iterator[Check]:
     for lookup in run.plan.schema.lookups:
         refuse_repeated(run, lookup, tables)
         reference = Reference(lookup, tables[lookup.table])
-        observed = f"{lookup.name}: {plural(reference.unused, 'row')} of {lookup.table} never holds"
-        observed = observed.replace("holds", "hold") if reference.unused != 1 else observed
+        observed = f"{lookup.name}: {plural(reference.unused, 'row')} of {lookup.table} without effect"
         data = {"lookup": lookup.name, "source": lookup.table, "rows": reference.unused}
         yield Check(UNUSED, True, observed, "rows with a key, and `valid_from` before `valid_to`", data=data)
 
