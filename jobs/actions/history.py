@@ -69,7 +69,7 @@ def print_diff(
 
 
 def changed_versions(before: Versions, after: Versions) -> str:
-    """`orders 11 -> 12, payments 7 (same)`, by table; `(another table)` where one was made anew in between."""
+    """`orders 11 -> 12, payments 7 (same)`, by table; `(another table)` where one was another one in between."""
     return ", ".join(_changed_version(before, table) for table in after.tables)
 
 

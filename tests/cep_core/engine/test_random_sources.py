@@ -46,9 +46,9 @@ def test_a_question_that_names_no_type() -> None:
         for name in sources.TABLES
     )
     case = sources.Case(query, tables, types, [], {}, ties=None, watermark=None, numbered=False)
-    expected, found = sources.answers(case)
-    assert expected == found
-    assert not isinstance(found, str)
+    expected, actual = sources.answers(case)
+    assert expected == actual
+    assert not isinstance(actual, str)
 
 
 GOOD = [case for case in load() if not case.error and len(case.rows) > 1]
