@@ -74,11 +74,12 @@ def revise_dag(name: str, members: dict[str, Pattern]) -> DAG:
     """Updates published results of all patterns: a run for each new version of the source, as for one pattern."""
     first = next(iter(members.values()))
     tables = ", ".join(first.tables)
-    notified = not set(first.tables) & set(load_profile(find_project()).sources)
+    read = {table for item in members.values() for table in item.tables_read}
+    notified = not read & set(load_profile(find_project()).sources)
     with DAG(
         dag_id=revision_id(batch_id(name)),
         description=f"Late, changed and deleted events of {tables} in the results of {len(members)} patterns",
-        schedule=on_new_versions(first, notified=notified),
+        schedule=on_new_versions(members.values(), notified=notified),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,

@@ -132,7 +132,7 @@ def prepare(folder: Path) -> None:
     with suppress(TrendlakeError):  # of the project: each pattern's own file reports it
         project = find_project()
         read = (_read(path, _text(path)) for path in _files(folder))
-        sources = {table for pattern in read if pattern is not None for table in pattern.tables}
+        sources = {table for pattern in read if pattern is not None for table in pattern.tables_read}
         for source in sources:
             with suppress(TrendlakeError):
                 source_contract(project, source)

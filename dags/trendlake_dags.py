@@ -107,7 +107,7 @@ def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
     with DAG(
         dag_id=revision_id(pattern.name),
         description=f"Late, changed and deleted events of {', '.join(pattern.tables)} in the results of {pattern.name}",
-        schedule=on_new_versions(pattern, notified=notified),
+        schedule=on_new_versions([pattern], notified=notified),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,  # a second run would have nothing to do
@@ -122,9 +122,11 @@ def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
     return dag
 
 
-def on_new_versions(pattern: Pattern, *, notified: bool) -> Any:
-    """The schedule of a DAG that revises: as `revise_dag` says; of several tables at an event of any."""
-    several = [source_asset(table) for table in pattern.tables]
+def on_new_versions(patterns: Collection[Pattern], *, notified: bool) -> Any:
+    """The schedule of a DAG that revises patterns of one schedule: as `revise_dag` says; of several tables at an event
+    of any, be it a reference table."""
+    pattern, *_ = patterns
+    several = [source_asset(table) for table in sorted({table for one in patterns for table in one.tables_read})]
     assets = several if len(several) == 1 else AssetAny(*several)
     if notified or pattern.schedule is None:
         return assets
