@@ -24,6 +24,11 @@ class SentTables:
             return None
         return cls({name: spark.sparkContext.broadcast(_stream(table)) for name, table in tables.items()})
 
+    def free(self) -> None:
+        """No worker reads them any more."""
+        for stream in self.streams.values():
+            stream.destroy()
+
     def tables(self) -> dict[str, pa.Table]:
         """By name, in a worker."""
         return {name: _read(stream) for name, stream in self.streams.items()}

@@ -125,13 +125,16 @@ class Staging:
         return self._tried([channel], [cut])
 
     def _tried(self, channels: Sequence[Channel], cuts: Sequence[Cut]) -> Outcomes | Exception:
+        sent = SentTables.of(self.run.lake.spark, self.reference)
         try:
             with quiet(self.run.lake.spark):
-                sent = SentTables.of(self.run.lake.spark, self.reference)
                 about = self.limit, self.watermark, sent
                 return self._job(Work(joint(channels), tuple(channels), tuple(cuts), *about))
         except Exception as error:
             return self._failure(error)
+        finally:
+            if sent is not None:
+                sent.free()
 
     def _failure(self, error: Exception) -> Exception:
         """`error`, if fewer runs may do without it; else it is raised."""
