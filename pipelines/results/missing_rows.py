@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.derived import one_table, read_by_lookups, reports
-from trendlake.cep_core.events.lookup import EXAMPLES
+from trendlake.cep_core.events.lookup import EXAMPLES, Report
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.errors import ChecksFailedError
 from trendlake.pipelines.execute.sent_tables import SentTables
@@ -35,22 +37,22 @@ _COUNTED = pa.schema({"lookup": "string", "key": "string", "events": "int64"})
 """The events with a `key` without a row; NULL: all that were looked up."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Counts:
-    """Of one lookup: the events that were looked up, and by key those without a row."""
+    """Of one lookup: the events that were looked up, those without a row, and keys of those with their number, most
+    first."""
 
-    events: int
-    missing: Counter[str]
+    events: int = 0
+    missing: int = 0
+    examples: tuple[tuple[str, int], ...] = ()
 
     def check(self, lookup: str, most: float | None) -> Check:
         """`most`: the largest share without a row that the pattern allows."""
-        without = self.missing.total()
-        examples = sorted(self.missing.items(), key=lambda item: (-item[1], item[0]))[:EXAMPLES]
-        shown = f": {', '.join(f'{key} ({count:,})' for key, count in examples)}" if examples else ""
-        observed = f"{lookup}: {without:,} of {self.events:,} events have no row{shown}"
+        shown = ", ".join(f"{key} ({count:,})" for key, count in self.examples)
+        observed = f"{lookup}: {self.missing:,} of {self.events:,} events have no row{f': {shown}' if shown else ''}"
         expected = "a row for each event" if most is None else f"no row for at most {most:.2%} of the events"
-        counts = {"events": self.events, "missing": without, "examples": [list(one) for one in examples]}
-        within = most is None or without <= most * self.events
+        counts = {"events": self.events, "missing": self.missing, "examples": [list(one) for one in self.examples]}
+        within = most is None or self.missing <= most * self.events
         return Check(MISSING, within, observed, expected, data={"lookup": lookup, **counts})
 
 
@@ -59,17 +61,10 @@ def missing_checks(run: Run, checked: Record, sources: Versions) -> list[Check]:
     lookups. Raises BadEventsError, LookupRepeatedError."""
     if not run.plan.schema.lookups or not run.windows:
         return []
-    reference, counts = reference_tables(run, sources), dict[str, Counts]()
-    for batch in _counted(run, checked, reference):
-        for row in batch.to_pylist():
-            mine = counts.setdefault(row["lookup"], Counts(0, Counter()))
-            if row["key"] is None:
-                mine.events += row["events"]
-            else:
-                mine.missing[row["key"]] += row["events"]
+    counts = _counts(run, checked, reference_tables(run, sources))
     limits = {name: model.missing.most for name, model in run.pattern.lookup.items() if model.missing is not None}
     names = sorted(one.name for one in run.plan.schema.lookups)
-    return [counts.get(name, Counts(0, Counter())).check(name, limits.get(name)) for name in names]
+    return [counts.get(name, Counts()).check(name, limits.get(name)) for name in names]
 
 
 def refuse_missing(run: Run, checks: list[Check]) -> None:
@@ -84,8 +79,8 @@ def refuse_missing(run: Run, checks: list[Check]) -> None:
         )
 
 
-def _counted(run: Run, checked: Record, reference: Mapping[str, pa.Table]) -> Iterator[pa.RecordBatch]:
-    """Rows of `_COUNTED`, in this process or by Spark's workers."""
+def _counts(run: Run, checked: Record, reference: Mapping[str, pa.Table]) -> dict[str, Counts]:
+    """By lookup, in this process or by Spark's workers."""
     events: SourceEvents | UnionEvents
     if run.sources.united:
         events = UnionEvents.of(run, checked, run.plan)
@@ -94,15 +89,39 @@ def _counted(run: Run, checked: Record, reference: Mapping[str, pa.Table]) -> It
     most, _ = run.roads.computed_here
     here, _ = run.roads.take("compute", lambda: _here(events, checked, most), lambda: None)
     if here is not None:
-        yield from _count(run.plan, here, reference).to_batches()
-        return
-    frame = events.frame()
+        return {report.lookup.name: _of_report(report) for report in _reports(run.plan, here, reference)}
+    return _counts_by_spark(run, events.frame(), reference)
+
+
+def _of_report(report: Report) -> Counts:
+    examples = sorted(report.examples, key=lambda item: (-item[1], item[0]))[:EXAMPLES]
+    return Counts(report.events, report.missing, tuple(examples))
+
+
+def _counts_by_spark(run: Run, frame: DataFrame, reference: Mapping[str, pa.Table]) -> dict[str, Counts]:
+    """There may be as many keys without a row as events: they are counted by the workers."""
     kind = run.plan.schema.event_type
     names = dict.fromkeys((*read_by_lookups(run.plan.schema), *([kind] if kind in frame.columns else [])))
     sent = SentTables.of(run.lake.spark, reference)
-    with told_by_workers():
-        counted = frame.select(*map(column, names)).mapInArrow(_counter(run.plan, sent), from_arrow_schema(_COUNTED))
-        yield from counted.groupBy("lookup", "key").sum("events").toDF(*_COUNTED.names).toArrow().to_batches()
+    rows = frame.select(*map(column, names)).mapInArrow(_counter(run.plan, sent), from_arrow_schema(_COUNTED))
+    counted = rows.groupBy("lookup", "key").agg(sf.sum("events").alias("events"))
+    counted = counted.persist(StorageLevel.MEMORY_AND_DISK)
+    by_key = sf.col("key").isNotNull()
+    try:
+        with told_by_workers():
+            totals = counted.groupBy("lookup", by_key.alias("by_key")).agg(sf.sum("events")).collect()
+        known = {(lookup, missing): count for lookup, missing, count in totals}
+        of_each: dict[str, Counts] = {}
+        for lookup in dict.fromkeys(lookup for lookup, _ in known):
+            mine = counted.where(by_key & (sf.col("lookup") == sf.lit(lookup)))
+            first = mine.orderBy(sf.desc("events"), "key").limit(EXAMPLES).collect()
+            examples = tuple((row["key"], row["events"]) for row in first)
+            of_each[lookup] = Counts(known.get((lookup, False), 0), known.get((lookup, True), 0), examples)
+        return of_each
+    finally:
+        counted.unpersist()
+        if sent is not None:
+            sent.free()
 
 
 def _here(events: SourceEvents | UnionEvents, checked: Record, most: int) -> Rows | NotHere:
@@ -121,15 +140,20 @@ def _counter(plan: AnyPlan, sent: SentTables | None) -> Callable[[Batches], Batc
     return count
 
 
-def _count(plan: AnyPlan, events: Rows, reference: Mapping[str, pa.Table]) -> pa.Table:
+def _count(plan: AnyPlan, events: pa.Table, reference: Mapping[str, pa.Table]) -> pa.Table:
     """Rows of `_COUNTED`."""
-    kind = plan.schema.event_type
-    table = one_table(events, plan.schema, (*read_by_lookups(plan.schema), kind))
-    if plan.event_types is not None and kind in table.column_names:
-        table = table.filter(pc.is_in(table[kind], pa.array(plan.event_types)))
     rows = []
-    for report in reports(table, plan.schema, reference):
+    for report in _reports(plan, events, reference):
         name = report.lookup.name
         rows.append({"lookup": name, "key": None, "events": report.events})
         rows += [{"lookup": name, "key": key, "events": count} for key, count in report.examples]
     return pa.Table.from_pylist(rows, _COUNTED)
+
+
+def _reports(plan: AnyPlan, events: Rows, reference: Mapping[str, pa.Table]) -> Iterator[Report]:
+    """Of each lookup, over the events of the types that the plan reads."""
+    kind = plan.schema.event_type
+    table = one_table(events, plan.schema, (*read_by_lookups(plan.schema), kind))
+    if plan.event_types is not None and kind in table.column_names:
+        table = table.filter(pc.is_in(table[kind], pa.array(plan.event_types)))
+    yield from reports(table, plan.schema, reference)

@@ -39,17 +39,23 @@ def reference_tables(run: Run, sources: Versions) -> dict[str, pa.Table]:
 
 def good_rows(part: Run, version: int) -> pa.Table:
     """Of the reference table of a run as of it (`Run.references`). Raises as `reference_tables`."""
-    contract, read = part.contract, _columns_read(part)
-    stored = _stored(contract, read)
+    stored = _stored(part.contract, columns_read(part))
     rows = either(partial(_here, part, version, stored), partial(_by_spark, part, version, stored))
-    derived = tuple(one for one in contract.derived if one.name in read)
-    rows = typed(contract, TYPE_COLUMN, rows)
-    rows = derive(rows, EventSchema({}, event_time=contract.event_time, derived=derived)).select(list(read))
+    rows = with_columns_read(part, rows)
     if rows.nbytes > limits.REFERENCE_BYTES:
         size = f"{rows.nbytes >> 20} MB, more than {limits.REFERENCE_BYTES >> 20} MB"
-        message = f"the columns of '{contract.name}' that lookups read are {size}"
+        message = f"the columns of '{part.contract.name}' that lookups read are {size}"
         raise NotSupportedError(message, hint="join them to the events upstream")
     return rows.replace_schema_metadata({VERSION: str(version)})
+
+
+def with_columns_read(part: Run, rows: pa.Table, *more: str) -> pa.Table:
+    """The columns that lookups read of some rows of the table, those that its contract derives too, and `more`."""
+    contract, read = part.contract, columns_read(part)
+    derived = tuple(one for one in contract.derived if one.name in read)
+    rows = typed(contract, TYPE_COLUMN, rows)
+    rows = derive(rows, EventSchema({}, event_time=contract.event_time, derived=derived))
+    return rows.select([*read, *more])
 
 
 def unused_checks(run: Run, sources: Versions) -> Iterator[Check]:
@@ -71,7 +77,7 @@ def refuse_repeated(run: Run, lookup: Lookup, tables: Mapping[str, pa.Table]) ->
     look_up(no_events, lookup, tables)
 
 
-def _columns_read(part: Run) -> tuple[str, ...]:
+def columns_read(part: Run) -> tuple[str, ...]:
     """In the order of the contract, those that it derives last."""
     read = {name for one in part.plan.schema.lookups if one.table == part.key for name in one.table_columns}
     return tuple(name for name in part.contract.columns_with_derived if name in read)
@@ -82,7 +88,7 @@ def _stored(contract: Contract, read: Collection[str]) -> list[str]:
     names = {*read}
     for one in contract.derived:
         if one.name in names:
-            names |= {attribute.name for attribute in s.attributes(one.expression)}
+            names |= {contract.event_time, *(attribute.name for attribute in s.attributes(one.expression))}
     return [item.name for item in contract.columns if item.name in names]
 
 

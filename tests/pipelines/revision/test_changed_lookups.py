@@ -168,3 +168,20 @@ def test_more_windows_than_a_pattern_allows(place: Any) -> None:
     revise(replace(tables.run(0, 2, "third"), unlimited=True))
     assert published(tables) == rows_by_hand(tables, tables.run(0, 2, "again"))
     assert published(tables) != before
+
+
+def test_a_column_that_the_contract_derives(place: Any) -> None:
+    """Of the reference table, looked up and followed."""
+    derived = {"table": "customers", "key": "customer_id", "columns": [{"segment": "whose"}]}
+    tables = place(**{**ONE, "lookup": {"customer": derived}})
+    file = tables.project.contract_path("customers")
+    text = file.read_text()
+    added = '{property: derive, value: {whose: "lower(segment)"}}'
+    file.write_text(text.replace("customProperties: [", f"customProperties: [{added}, ", 1))
+    deliver(tables, customer("1", "a", "B2B"), customer("2", "b", "b2c"))
+    all_steps(tables.run(0, 2, "first"))
+    assert {row["segment"] for row in published(tables)} == {"b2b", "b2c", None}
+    tables.deliver("customers", [customer("1", "a", "b2B"), customer("2", "b", "Other")])
+    record = revise(tables.run(0, 2, "second"))
+    assert changes(record) == {"events": 1, "rows": {"customers": 2}}
+    assert {row["segment"] for row in published(tables)} == {"b2b", "other", None}
