@@ -61,7 +61,7 @@ def missing_checks(run: Run, checked: Record, sources: Versions) -> list[Check]:
     lookups. Raises BadEventsError, LookupRepeatedError."""
     if not run.plan.schema.lookups or not run.windows:
         return []
-    counts = _counts(run, checked, reference_tables(run, sources))
+    counts = _counts(run, checked, reference_tables([run], sources))
     limits = {name: model.missing.most for name, model in run.pattern.lookup.items() if model.missing is not None}
     names = sorted(one.name for one in run.plan.schema.lookups)
     return [counts.get(name, Counts()).check(name, limits.get(name)) for name in names]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -31,17 +31,23 @@ UNUSED = "lookup_unused"
 """The check that counts rows of a reference table that never hold."""
 
 
-def reference_tables(run: Run, sources: Versions) -> dict[str, pa.Table]:
-    """By name; none for a run without lookups. Raises NotSupportedError where a table is larger than each worker is to
-    hold."""
-    return {part.key: good_rows(part, sources.at(part.key).version) for part in run.references}
+def reference_tables(runs: Sequence[Run], sources: Versions) -> dict[str, pa.Table]:
+    """By name, with the columns that some of the runs read; none for runs without lookups. Raises NotSupportedError
+    where a table is larger than each worker is to hold."""
+    parts: dict[str, list[Run]] = {}
+    for part in (part for run in runs for part in run.references):
+        parts.setdefault(part.key, []).append(part)
+    return {name: _good_rows(mine, sources.at(name).version) for name, mine in parts.items()}
 
 
-def good_rows(part: Run, version: int) -> pa.Table:
-    """Of the reference table of a run as of it (`Run.references`). Raises as `reference_tables`."""
-    stored = _stored(part.contract, columns_read(part))
+def _good_rows(parts: Sequence[Run], version: int) -> pa.Table:
+    """Of the reference table of runs as of it (`Run.references`), read once: its rows have no order to be found again
+    by. Raises as `reference_tables`."""
+    part, *_ = parts
+    read = columns_read(parts)
+    stored = _stored(part.contract, read)
     rows = either(partial(_here, part, version, stored), partial(_by_spark, part, version, stored))
-    rows = with_columns_read(part, rows)
+    rows = with_columns(part.contract, rows, read)
     if rows.nbytes > limits.REFERENCE_BYTES:
         size = f"{rows.nbytes >> 20} MB, more than {limits.REFERENCE_BYTES >> 20} MB"
         message = f"the columns of '{part.contract.name}' that lookups read are {size}"
@@ -49,19 +55,18 @@ def good_rows(part: Run, version: int) -> pa.Table:
     return rows.replace_schema_metadata({VERSION: str(version)})
 
 
-def with_columns_read(part: Run, rows: pa.Table, *more: str) -> pa.Table:
-    """The columns that lookups read of some rows of the table, those that its contract derives too, and `more`."""
-    contract, read = part.contract, columns_read(part)
+def with_columns(contract: Contract, rows: pa.Table, read: Sequence[str]) -> pa.Table:
+    """The columns `read` of some rows of a table, also those that its contract derives."""
     derived = tuple(one for one in contract.derived if one.name in read)
     rows = typed(contract, TYPE_COLUMN, rows)
     rows = derive(rows, EventSchema({}, event_time=contract.event_time, derived=derived))
-    return rows.select([*read, *more])
+    return rows.select(list(read))
 
 
 def unused_checks(run: Run, sources: Versions) -> Iterator[Check]:
     """For each lookup of the run the check that counts the rows that never hold. Raises LookupRepeatedError where two
     different rows of a table hold for one key at one moment, whichever keys the events have."""
-    tables = reference_tables(run, sources)
+    tables = reference_tables([run], sources)
     for lookup in run.plan.schema.lookups:
         refuse_repeated(run, lookup, tables)
         reference = Reference(lookup, tables[lookup.table])
@@ -77,10 +82,11 @@ def refuse_repeated(run: Run, lookup: Lookup, tables: Mapping[str, pa.Table]) ->
     look_up(no_events, lookup, tables)
 
 
-def columns_read(part: Run) -> tuple[str, ...]:
-    """In the order of the contract, those that it derives last."""
-    read = {name for one in part.plan.schema.lookups if one.table == part.key for name in one.table_columns}
-    return tuple(name for name in part.contract.columns_with_derived if name in read)
+def columns_read(parts: Sequence[Run]) -> tuple[str, ...]:
+    """Of one reference table, in the order of its contract, those that it derives last."""
+    lookups = [one for part in parts for one in part.plan.schema.lookups if one.table == part.key]
+    read = {name for one in lookups for name in one.table_columns}
+    return tuple(name for name in parts[0].contract.columns_with_derived if name in read)
 
 
 def _stored(contract: Contract, read: Collection[str]) -> list[str]:

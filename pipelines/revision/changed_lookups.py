@@ -16,7 +16,7 @@ from trendlake.pipelines.check import Check
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.execute.sent_tables import SentTables
 from trendlake.pipelines.results.computation import ReferenceTables
-from trendlake.pipelines.results.reference_tables import reference_tables, refuse_repeated, with_columns_read
+from trendlake.pipelines.results.reference_tables import reference_tables, refuse_repeated, with_columns
 from trendlake.pipelines.revision.matching import summed
 from trendlake.pipelines.revision.scope import Task
 from trendlake.pipelines.revision.source_changes import NET
@@ -38,13 +38,14 @@ class ChangedLookups:
     def of(cls, run: Run, task: Task, changed: Mapping[str, pa.Table]) -> ChangedLookups:
         """`changed`: by table its good rows that came or went between the two versions, with `NET`. Raises
         LookupRepeatedError where two different rows hold at one moment now, and NotHereError."""
-        now, parts = reference_tables(run, task.sources), {part.key: part for part in run.references}
+        now, parts = reference_tables([run], task.sources), {part.key: part for part in run.references}
         for lookup in run.plan.schema.lookups:
             refuse_repeated(run, lookup, now)
         then, counts = dict(now), {}
         for name, rows in changed.items():
             read = tuple(now[name].column_names)
-            net = summed(with_columns_read(parts[name], rows, NET).cast(_with_net(now[name].schema)), read)
+            net = with_columns(parts[name].contract, rows, [*read, NET])
+            net = summed(net.cast(_with_net(now[name].schema)), read)
             if net.num_rows:
                 then[name], counts[name] = _without(now[name], net), net.num_rows
         return cls(then, now, counts)

@@ -14,7 +14,7 @@ from trendlake.pipelines.execute.channel import Member, channels_of, joint, toge
 from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.lake.road import NotHere, Road
-from trendlake.pipelines.results.computation import Outcomes, ReferenceTables, answers_here, stage_together
+from trendlake.pipelines.results.computation import Outcomes, answers_here, stage_together
 from trendlake.pipelines.results.ledger import notes, read_ledger
 from trendlake.pipelines.results.member_reuse import NONE, Settled, settled_members
 from trendlake.pipelines.results.missing_rows import missing_checks, refuse_missing
@@ -137,7 +137,7 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
     else:
         events = SourceEvents.of([(task.run, task.checked) for task in tasks.values()], reading)
     rows = _rows(tasks.values(), events.span)
-    reference = _reference(tasks.values(), first.sources)
+    reference = reference_tables(list(runs.values()), first.sources)
     time = reached(first.run, first.sources)
 
     def on_spark() -> Outcomes:
@@ -156,18 +156,6 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tu
         if (check := id_order(task.run.plan, table, task.run.windows, reference)) is not None:
             task.attempt.record.checks = [*task.attempt.record.checks, check]
     return stage_answers(runs, answers_here(runs, table, time, reference), first.sources), road
-
-
-def _reference(tasks: Iterable[_Task], sources: Versions) -> ReferenceTables:
-    """The tables that some of the runs look up, with the columns that any of them reads."""
-    read: dict[str, pa.Table] = {}
-    for task in tasks:
-        for name, rows in reference_tables(task.run, sources).items():
-            known = read.setdefault(name, rows)
-            for column in rows.column_names:
-                if column not in known.column_names:
-                    read[name] = known = known.append_column(column, rows[column])
-    return read
 
 
 def _events_here(events: SourceEvents | UnionEvents, rows: int) -> Rows | NotHere | None:

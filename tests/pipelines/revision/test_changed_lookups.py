@@ -21,7 +21,7 @@ from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.revise import revise
 
 
-@pytest.fixture(params=["here", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=["here", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.repeats])])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     def make(**keys: Any) -> SeveralTables:
         if request.param == "here":
