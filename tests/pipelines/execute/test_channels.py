@@ -35,7 +35,7 @@ from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.frames import frame_of
 
-BATCHES = int(os.environ.get("TRENDLAKE_BATCHES") or share(12))
+BATCHES = int(os.environ.get("TRENDLAKE_BATCHES") or share(12, least=4))
 PATTERN = {"kind": "trends", "pattern": "A+", "return": {"n": "COUNT(*)"}, "within": "1 hour"}
 
 
