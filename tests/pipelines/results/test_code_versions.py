@@ -71,9 +71,9 @@ def stale(lake: Signals, *, dry_run: bool = False) -> list[dict[str, Any]]:
     return list(backfill.run_stale(place, lake.lake, [lake.pattern], None, False, dry_run))
 
 
-def wrong_plan(plan: Any, events: Any, windows: range) -> Any:
+def wrong_plan(plan: Any, events: Any, windows: range, *more: Any) -> Any:
     """The kernels, wrong: what an older version may have given."""
-    rows = run_plan(plan, events, windows)
+    rows = run_plan(plan, events, windows, *more)
     at = rows.schema.get_field_index("most")
     return rows.set_column(at, rows.schema.field(at), pc.subtract(rows["most"], 1))
 

@@ -92,7 +92,9 @@ def site(story: Flights, tmp_path_factory: pytest.TempPathFactory) -> Site:
     root = tmp_path_factory.mktemp("reports")
     late = flight(998, "2013-03-01T20:00:00", tailnum="N1UA", dep_delay=90.0)
     story.deliver([late, *snowball(1, 2, "YV")], feed="later")
-    revise_in_session(Place(story.project, story.profile), story.lake, story.pattern(), "mended", if_published=True)
+    revise_in_session(
+        Place(story.project, story.profile), story.lake, story.pattern(), "mended", if_published=True, unlimited=False
+    )
     pattern = Path(story.pattern())
     for name, text in (("never_run", NEVER_RUN), ("wrong_file", WRONG)):
         (pattern.parent / f"{name}.yaml").write_text(text)
