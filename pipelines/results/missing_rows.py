@@ -110,13 +110,13 @@ def _counts_by_spark(run: Run, frame: DataFrame, reference: Mapping[str, pa.Tabl
     try:
         with told_by_workers():
             totals = counted.groupBy("lookup", by_key.alias("by_key")).agg(sf.sum("events")).collect()
-        known = {(lookup, missing): count for lookup, missing, count in totals}
+        count_of = {(lookup, missing): count for lookup, missing, count in totals}
         of_each: dict[str, Counts] = {}
-        for lookup in dict.fromkeys(lookup for lookup, _ in known):
+        for lookup in dict.fromkeys(lookup for lookup, _ in count_of):
             mine = counted.where(by_key & (sf.col("lookup") == sf.lit(lookup)))
             first = mine.orderBy(sf.desc("events"), "key").limit(EXAMPLES).collect()
             examples = tuple((row["key"], row["events"]) for row in first)
-            of_each[lookup] = Counts(known.get((lookup, False), 0), known.get((lookup, True), 0), examples)
+            of_each[lookup] = Counts(count_of.get((lookup, False), 0), count_of.get((lookup, True), 0), examples)
         return of_each
     finally:
         counted.unpersist()

@@ -154,8 +154,8 @@ def revision_here(
             of_parts.append((one, changes.once(_since(one, task), partial(changed_rows, one, task, limits.REVISED))))
     for one in run.references:
         if task.after.at(one.key) != task.sources.at(one.key):
-            given = partial(changed_rows, one, task.of_references(), limits.REVISED)
-            of_parts.append((one, changes.once(("reference", *_since(one, task)), given)))
+            reading = partial(changed_rows, one, task.of_references(), limits.REVISED)
+            of_parts.append((one, changes.once(("reference", *_since(one, task)), reading)))
     if run.sources.named:
         return _of_several(run, task, results_version, tuple(of_parts), changes)
     ((_, changed),) = of_parts

@@ -133,8 +133,8 @@ class SparkRevision:
                 continue
             if not task.settled:
                 return NoFeed(f"windows show several versions, and '{part.key}' has changed")
-            given = partial(self._changes, part, task.of_references())
-            changed = self.changes.once(("reference", *_key(part, task)), given)
+            reading = partial(self._changes, part, task.of_references())
+            changed = self.changes.once(("reference", *_key(part, task)), reading)
             if isinstance(changed, NoFeed):
                 return NoFeed(f"'{part.key}': {changed.reason}")
             self._references.append((part, changed))

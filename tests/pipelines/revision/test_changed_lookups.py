@@ -10,10 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from tests.pipelines.revision.test_several_tables import all_steps, on_spark, project_of, published
-from tests.pipelines.steps.test_lookups import CURRENT, NOW, ONE, OVER_TIME, SEVERAL, VALID, deliver, rows_by_hand
+from tests.pipelines.revision.test_several_tables import all_steps, on_spark, project_of, published, quarantined
+from tests.pipelines.steps.test_lookups import (
+    CURRENT,
+    NOW,
+    ONE,
+    OVER_TIME,
+    SEVERAL,
+    VALID,
+    deliver,
+    maker,
+    rows_by_hand,
+)
 from tests.support.tables_lake import SeveralTables, customer, order, payment
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.errors import ToleranceError, TooMuchError
@@ -23,13 +34,7 @@ from trendlake.pipelines.steps.revise import revise
 
 @pytest.fixture(params=["here", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.repeats])])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    def make(**keys: Any) -> SeveralTables:
-        if request.param == "here":
-            return project_of(tmp_path, **keys)
-        session: SparkSession = request.getfixturevalue("spark")
-        return on_spark(session, tmp_path, **keys)
-
-    return make
+    return maker(request, tmp_path)
 
 
 def revised(tables: SeveralTables, name: str, days: float = 2) -> Record:
@@ -185,3 +190,25 @@ def test_a_column_that_the_contract_derives(place: Any) -> None:
     record = revise(tables.run(0, 2, "second"))
     assert changes(record) == {"events": 1, "rows": {"customers": 2}}
     assert {row["segment"] for row in published(tables)} == {"b2b", "other", None}
+
+
+@pytest.mark.spark
+def test_a_table_that_is_another_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Compacted: nothing is computed. Made anew, or with another contract: all windows are, and its rows are judged."""
+    tables = on_spark(spark, tmp_path, **ONE)
+    deliver(tables, *OVER_TIME)
+    all_steps(tables.run(0, 2, "first"))
+    DeltaTable(tables.lake.warehouse.source("customers")).optimize.compact()
+    assert revised(tables, "compacted").windows in (0, None)
+    tables.drop("customers")
+    tables.make("customers")
+    tables.deliver("customers", [customer("1", "a", "new"), customer("2", "b", "x" * 20)])
+    record = revised(tables, "another")
+    assert "made anew" in str([check.observed for check in record.checks if check.name == "revision"])
+    assert {row["segment"] for row in published(tables)} == {"new", None}
+    assert quarantined(tables, "customers", "another") == 1
+    tables.edit_contract("customers", tolerance=0.6)
+    file = tables.project.contract_path("customers")
+    file.write_text(file.read_text().replace("maxLength: 9", "maxLength: 2"))
+    with pytest.raises(ToleranceError, match="customers"):
+        revise(tables.run(0, 2, "stricter"))

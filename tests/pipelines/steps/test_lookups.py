@@ -56,7 +56,11 @@ SEVERAL: Mapping[str, Any] = {
 
 @pytest.fixture(params=["here", pytest.param("spark", marks=pytest.mark.spark)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Makes a project, where every step is done in this process or on Spark."""
+    return maker(request, tmp_path)
+
+
+def maker(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Makes a project, where every step is done in this process or on Spark, as the fixture's parameter says."""
 
     def make(**keys: Any) -> SeveralTables:
         if request.param == "here":
