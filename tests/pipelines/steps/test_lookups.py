@@ -255,3 +255,37 @@ def test_several_patterns_in_one_step(place: Any) -> None:
         rows = DeltaTable(tables.lake.warehouse.results(one.name)).to_pyarrow_table()
         assert in_order(rows.select(one.plan.result_schema.names)) == rows_by_hand(tables, one)
     assert "b2b" not in str(rows["segment"].to_pylist())
+
+
+def test_results_of_another_pattern(tmp_path: Path) -> None:
+    """Are a reference table as any: here the events of a customer in the window of the event."""
+    counted = {"table": "results/other", "key": "customer_id", "columns": [{"before": "n"}]}
+    validity = {"valid_from": "window_start", "valid_to": "window_end"}
+    plain = {**ONE, "lookup": {"count": {**counted, **validity}}, "where": [], "group_by": ["before"]}
+    tables = project_of(tmp_path, **plain)
+    other = {**ONE, "name": "other", "lookup": {}, "sources": None, "where": [], "group_by": ["customer_id"]}
+    file = tables.project.pattern_path("unpaid").with_name("other.yaml")
+    file.write_text(yaml.safe_dump({key: value for key, value in other.items() if value is not None}))
+    tables.make("customers")
+    deliver(tables)
+    run = tables.run(0, 2, "first")
+    bounds = run.start_us, run.end_us
+    upstream = prepare(tables.lake, tables.project, tables.profile, "other", "up", *bounds)
+    all_steps(upstream)
+    all_steps(run)
+    rows = DeltaTable(tables.lake.warehouse.results("other")).to_pyarrow_table()
+    answer = run_plan(run.plan, _orders(tables), run.windows, None, {"results/other": rows})
+    assert published(tables) == in_order(answer.cast(run.plan.result_schema))
+    assert {row["before"] for row in published(tables)} > {None, 1}
+    tables.deliver("orders", [order(9, 2.5, "b", 9)])
+    revise(prepare(tables.lake, tables.project, tables.profile, "other", "up again", *bounds))
+    revise(tables.run(0, 2, "second"))
+    rows = DeltaTable(tables.lake.warehouse.results("other")).to_pyarrow_table()
+    answer = run_plan(run.plan, _orders(tables), run.windows, None, {"results/other": rows})
+    assert published(tables) == in_order(answer.cast(run.plan.result_schema))
+
+
+def _orders(tables: SeveralTables) -> pa.Table:
+    """The events, with their type."""
+    events = DeltaTable(tables.lake.warehouse.source("orders")).to_pyarrow_table()
+    return events.append_column("event_type", pa.array(["Order"] * len(events)))
