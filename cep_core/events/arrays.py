@@ -18,20 +18,28 @@ _WORD = 16
 def numbers(array: pa.Array, null: Any = None) -> AnyArray:
     """The values of an Arrow array of numbers, moments or booleans; `null` where NULL. Read-only where nothing is
     copied. Raises ValueError for a NULL that `null` gives no value."""
-    kind, count, first = array.type, len(array), array.offset
-    data = array.buffers()[1]
-    if pa.types.is_boolean(kind):
-        values = _bits(data, first, count)
-    else:
-        simple = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        dtype = np.dtype(kind.to_pandas_dtype() if simple else f"int{kind.bit_width}")
-        size = first * dtype.itemsize
-        values = np.zeros(count, dtype) if data is None else np.frombuffer(data, dtype, count=count, offset=size)
+    values = _stored(array)
     if not array.null_count:
         return values
     if null is None:
         raise ValueError("an array with NULLs has no plain values")
     return np.where(valid(array), values, values.dtype.type(null))
+
+
+def values_at(array: pa.Array, rows: AnyArray) -> AnyArray:
+    """As `numbers` of some rows, where any value may be in the place of a NULL."""
+    return _stored(array)[rows]
+
+
+def _stored(array: pa.Array) -> AnyArray:
+    kind, count, first = array.type, len(array), array.offset
+    data = array.buffers()[1]
+    if pa.types.is_boolean(kind):
+        return _bits(data, first, count)
+    simple = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    dtype = np.dtype(kind.to_pandas_dtype() if simple else f"int{kind.bit_width}")
+    size = first * dtype.itemsize
+    return np.zeros(count, dtype) if data is None else np.frombuffer(data, dtype, count=count, offset=size)
 
 
 def valid(array: pa.Array) -> Bools:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from trendlake.cep_core.errors import BadEventsError
 from trendlake.cep_core.events.array_types import Codes, Int32s, Int64s
-from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.events.arrays import arrow, numbers, valid, values_at
 from trendlake.cep_core.events.codes import dense_ranks, group_codes, ordered_codes
 from trendlake.cep_core.events.normalise import normalise
 from trendlake.cep_core.events.schema import EventSchema, check_events
@@ -182,10 +182,17 @@ class _Chosen(Columns):
         return self.once(("raw", name), lambda: self.whole.raw(name).take(self._index))
 
     def taken(self, name: str, rows: Int64s) -> pa.Array:
-        return self.whole.taken(name, self.rows[rows])
+        known = ("raw", name) in self._known
+        return super().taken(name, rows) if known else self.whole.taken(name, self.rows[rows])
 
     def column(self, name: str) -> pa.Array:
-        return self.once(("column", name), lambda: self.whole.column(name).take(self._index))
+        return self.once(("column", name), lambda: self._of(self.whole.column(name)))
+
+    def _of(self, column: pa.Array) -> pa.Array:
+        """These rows of a column of all: Arrow takes its time where numbers may be NULL."""
+        if not column.null_count or not (pa.types.is_int64(column.type) or pa.types.is_float64(column.type)):
+            return column.take(self._index)
+        return arrow(values_at(column, self.rows), ~valid(column)[self.rows])
 
     def codes(self, names: tuple[str, ...]) -> Int32s:
         return self.once(("codes", names), lambda: dense_ranks(self.whole.codes(names)[self.rows])[0])

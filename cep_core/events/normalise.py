@@ -43,7 +43,7 @@ def normalise(column: Any) -> pa.Array:
             )
 
             values = doubles(array)
-            if not values.null_count and plain(numbers(values)):
+            if plain(numbers(values, 0.0)):
                 return values
             values = pc.add(values, 0.0)  # -0.0 is 0.0
             return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)

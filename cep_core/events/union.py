@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trendlake.cep_core.errors import BadEventsError, did_you_mean
-from trendlake.cep_core.events.array_types import MOST_EXACT, Bools, Int64s
-from trendlake.cep_core.events.arrays import arrow, numbers, valid
-from trendlake.cep_core.events.codes import ordered_codes
+from trendlake.cep_core.events.array_types import MOST_EXACT, Bools, Int32s, Int64s
+from trendlake.cep_core.events.arrays import arrow, numbers, read_only, valid, values_at
+from trendlake.cep_core.events.codes import FEW, ordered_codes
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.normalise import doubles, normalise
 from trendlake.cep_core.events.schema import TIME_TYPE, EventSchema, family
@@ -50,18 +51,32 @@ def united(events: Mapping[str, pa.Table], tables: Tables, names: Collection[str
             raise BadEventsError(f"the pattern reads the table '{table.name}', which is not given", hint=hint)
         read = _Reader(table, tables, events[table.name])
         parts += [read.rows(one, names) for one in tables.types if one.table == table.name]
-    kinds: dict[str, pa.DataType] = {}
-    for part in parts:  # of an id or a sequence only its own table knows the type
-        kinds |= {name: array.type for name, array in part.items() if not pa.types.is_null(array.type)}
-    batches = [
-        pa.table({name: array if name not in kinds else _of_type(array, kinds[name]) for name, array in part.items()})
-        for part in parts
-    ]
-    return pa.concat_tables(batches)
+    return pa.table({name: _joined([part[name] for part in parts]) for name in parts[0]})
 
 
-def _of_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pa.nulls(len(array), kind) if pa.types.is_null(array.type) else array
+def _joined(parts: Sequence[pa.Array]) -> Any:
+    """A column of its parts. One of NULLs has no type: of an id or a sequence only its own table knows it."""
+    kinds = [one.type for one in parts if not pa.types.is_null(one.type)]
+    if not kinds:
+        return pa.nulls(sum(map(len, parts)))
+    (kind, *_), filled = kinds, [not pa.types.is_null(one.type) for one in parts]
+    if all(filled) or not _of_numbers(kind):
+        return pa.chunked_array([pa.nulls(len(one), kind) if pa.types.is_null(one.type) else one for one in parts])
+    ends = np.cumsum([0, *map(len, parts)])
+    dtype = numbers(pa.nulls(0, kind)).dtype
+    values, missing = np.zeros(ends[-1], dtype), np.ones(ends[-1], np.bool_)
+    for one, start, there in zip(parts, ends[:-1], filled, strict=True):
+        if there:
+            own = numbers(one, 0)
+            values[start : start + len(own)] = own
+            missing[start : start + len(own)] = ~valid(one) if one.null_count else False
+    joined = arrow(values, missing)
+    return joined if joined.type == kind else joined.view(kind)
+
+
+def _of_numbers(kind: pa.DataType) -> bool:
+    """Whether numpy has the values of a type."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind))
 
 
 class _Reader:
@@ -193,7 +208,8 @@ class UnitedColumns(Columns):
         if ids:
             for table in self.tables.tables:
                 mine = self._rows(table.name)
-                if not valid(super().raw(id_column(table.name)))[mine].all():
+                others = self.length - int(np.count_nonzero(mine))  # that have no id of this table
+                if super().raw(id_column(table.name)).null_count > others:
                     message = f"{table.name}: column '{table.event_id}' has a NULL: an event has an id"
                     raise BadEventsError(message)
 
@@ -207,34 +223,45 @@ class UnitedColumns(Columns):
         return super().raw(name) if compute is None else self.once(("raw", name), compute)
 
     def taken(self, name: str, rows: Int64s) -> pa.Array:
-        """As of any columns; ids are written for these rows alone."""
-        if name != EVENT_ID or ("raw", name) in self._known:
+        """As of any columns; ids are written for these rows alone, if they are fewer."""
+        if name != EVENT_ID or ("raw", name) in self._known or len(rows) >= self.length:
             return super().taken(name, rows)
-        names = [EVENT_SOURCE, *(id_column(table.name) for table in self.tables.tables)]
-        some = pa.table({one: super(UnitedColumns, self).taken(one, rows) for one in names})
-        return UnitedColumns(some, self.tables).raw(EVENT_ID)
+        codes, names = self.types(EVENT_SOURCE)
+        return _named(codes[rows], names, self._own_ids().take(arrow(rows)))
 
     def _rows(self, table: str) -> Bools:
         """Where the events of a table are."""
 
         def rows() -> Bools:
             codes, names = self.types(EVENT_SOURCE)
-            mask: Bools = np.isin(codes, [code for code, name in enumerate(names) if name == table])
+            mine = [codes == code for code, name in enumerate(names) if name == table]
+            mask: Bools = reduce(np.logical_or, mine) if mine else np.zeros(self.length, np.bool_)
             return mask
 
         return self.once(("rows of", table), rows)
 
     def _ids(self) -> pa.Array:
         """`orders:17`."""
-        texts = pa.nulls(self.length, pa.string())
-        for table in self.tables.tables:
-            mine = self._rows(table.name)
-            own = super().raw(id_column(table.name)).filter(arrow(mine))
-            written = own if pa.types.is_string(own.type) else _written(own)
-            prefix = pa.scalar(f"{table.name}:", pa.string())
-            named = pc.binary_join_element_wise(prefix, written, pa.scalar("", pa.string()))
-            texts = pc.replace_with_mask(texts, arrow(mine), named)
-        return texts
+        return _named(*self.types(EVENT_SOURCE), self._own_ids())
+
+    def _own_ids(self) -> pa.Array:
+        """The id of each event in its table; texts where the types of ids differ."""
+
+        def own() -> pa.Array:
+            ids = {table.name: super(UnitedColumns, self).raw(id_column(table.name)) for table in self.tables.tables}
+            kinds = {one.type for one in ids.values() if not pa.types.is_null(one.type)}
+            if not all(map(pa.types.is_integer, kinds)) or pa.uint64() in kinds or not kinds:
+                alike = len(kinds) < 2
+                return pc.coalesce(*(one if alike else _written(one) for one in ids.values()))
+            values, there = np.zeros(self.length, np.int64), np.zeros(self.length, np.bool_)
+            for name, one in ids.items():
+                if pa.types.is_null(one.type):  # of a table without events
+                    continue
+                mine = np.flatnonzero(self._rows(name))
+                values[mine], there[mine] = values_at(one, mine), valid(one)[mine]
+            return arrow(values, ~there)
+
+        return self.once("own ids", own)
 
     def _id_order(self) -> pa.Array:
         places, first = np.zeros(self.length, np.int64), 0
@@ -279,6 +306,28 @@ class UnitedColumns(Columns):
             if table.sequence is not None:
                 missing |= self._rows(table.name) & ~valid(super().raw(order_column(table.name)))
         return arrow(missing)
+
+
+def _named(codes: Int32s, tables: Sequence[str], own: pa.Array) -> pa.Array:
+    """`orders:17` of the codes of tables and the ids there."""
+    heads = [f"{table}:" for table in tables]
+    if pa.types.is_int64(own.type) and not own.null_count and len(own) > FEW:
+        return _texts(codes, [head.encode() for head in heads], numbers(own))
+    of_rows = pa.DictionaryArray.from_arrays(arrow(codes), pa.array(heads, pa.string())).dictionary_decode()
+    return pc.binary_join_element_wise(of_rows, _written(own), pa.scalar("", pa.string()))
+
+
+def _texts(codes: Int32s, heads: Sequence[bytes], own: Int64s) -> pa.Array:
+    from trendlake.cep_core.events.kernels.texts import ends_of, write_ids  # brings numba
+
+    starts, head = np.cumsum([0, *map(len, heads)], dtype=np.int64), np.frombuffer(b"".join(heads), np.uint8)
+    offsets = np.empty(len(own) + 1, np.int64)
+    rows = read_only(np.ascontiguousarray(codes)), read_only(own), read_only(starts)
+    ends_of(*rows, offsets)
+    data = np.empty(int(offsets[-1]), np.uint8)
+    write_ids(*rows, head, offsets, data)
+    texts = pa.LargeStringArray.from_buffers(len(own), pa.py_buffer(offsets), pa.py_buffer(data))
+    return texts.cast(pa.string())
 
 
 def _written(ids: pa.Array) -> pa.Array:

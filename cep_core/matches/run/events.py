@@ -19,6 +19,8 @@ from trendlake.cep_core.expressions.functions import Value
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
 from trendlake.cep_core.matches.compile.registers import is_local, moments
+from trendlake.cep_core.matches.kernels.match_ids import LANES
+from trendlake.cep_core.matches.run.match_ids import digests_of
 from trendlake.cep_core.plan import ANY
 
 
@@ -74,6 +76,16 @@ class Stream:
         values: list[Any] = self.columns.raw(name).to_pylist()
         return values
 
+    def digests(self) -> UInt64s:
+        """(n, LANES): of the id of each event that some part may bind, as `match_ids.digests_of` has it."""
+        name = self.plan.schema.event_id
+        rows = np.flatnonzero((self.begins | self.takes) != 0)
+        if len(rows) == self.length:
+            return digests_of(self.columns.raw(name))
+        digests = np.zeros((self.length, LANES), np.uint64)
+        digests[rows] = digests_of(self.columns.taken(name, rows))
+        return digests
+
     # --- what is later
     def _places(self) -> tuple[Int64s, Int64s]:
         places = np.arange(self.length)
@@ -106,9 +118,10 @@ class Stream:
         self.negated = np.zeros(self.length, np.uint64)
         if plan.never or not self.length:
             return
-        encoded = self.array(plan.schema.event_type).dictionary_encode()
-        indices = encoded.indices.to_numpy(zero_copy_only=False)
-        of_type = {str(name): indices == code for code, name in enumerate(encoded.dictionary.to_pylist())}
+        codes, names = self.columns.types(plan.schema.event_type)
+        of_type: dict[str, Bools] = {}
+        for code, name in enumerate(names):  # a dictionary may have one text twice
+            of_type[name] = of_type.get(name, False) | (codes == code)
         of_type[ANY] = np.ones(self.length, bool)
         nothing = np.zeros(self.length, bool)
         begins = [of_type.get(part.type_name, nothing) for part in plan.parts]

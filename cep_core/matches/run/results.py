@@ -31,11 +31,10 @@ class _Rows:
         self.schema = plan.result_schema
         self.stream = stream
         self.measures = Measures(plan, stream)
-        kind = self.schema.field(plan.parts[0].variable).type.value_type
-        self.ids = stream.columns.raw(plan.schema.event_id).cast(kind)
+        self.kind = self.schema.field(plan.parts[0].variable).type.value_type
         self.words: Int64s | None = None
-        if pa.types.is_int64(kind):
-            self.words = numbers(self.ids)
+        if pa.types.is_int64(self.kind):
+            self.words = numbers(stream.columns.raw(plan.schema.event_id).cast(self.kind))
 
     def table(self, chunk: Chunk) -> pa.Table:
         time = self.stream.time
@@ -61,8 +60,8 @@ class _Rows:
             ids = arrow(values)
         else:
             rows = np.empty(size, np.int64)
-            listed(chunk.events, chunk.bounds, part, np.arange(len(self.ids)), rows)
-            ids = self.ids.take(arrow(rows))
+            listed(chunk.events, chunk.bounds, part, np.arange(self.stream.length), rows)
+            ids = self.stream.columns.taken(self.plan.schema.event_id, rows).cast(self.kind)
         return pa.ListArray.from_arrays(arrow(offsets.astype(np.int32)), ids)
 
 

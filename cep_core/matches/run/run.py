@@ -18,7 +18,6 @@ from trendlake.cep_core.matches.compile.states import states_of
 from trendlake.cep_core.matches.run import matcher
 from trendlake.cep_core.matches.run.buffer import Chunk, Match, Reading, by_event, chunk_of
 from trendlake.cep_core.matches.run.events import Stream
-from trendlake.cep_core.matches.run.match_ids import digests_of
 from trendlake.cep_core.matches.run.matcher import Automaton
 from trendlake.cep_core.matches.run.negation_deferred import Finish, match_of
 from trendlake.cep_core.matches.run.negation_inline import Fences
@@ -63,10 +62,9 @@ class Matches:
         self.windows = windows
         self.watermark = watermark
         self.automaton = Automaton(plan, stream, **automaton)
-        digests = digests_of(stream.columns.raw(plan.schema.event_id))
         states = states_of(plan)
         asked = bool(self.finish.nots)
-        self.reading = Reading(len(plan.parts), digests, self.fences.bounds, asked, states.in_order)
+        self.reading = Reading(len(plan.parts), stream.digests(), self.fences.bounds, asked, states.in_order)
         self.once = None if states.unambiguous else Once()
 
     def chunks(self) -> Iterator[Chunk]:
