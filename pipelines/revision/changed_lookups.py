@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,9 @@ from pyspark.sql import DataFrame
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.derived import looked_up_otherwise
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated
+from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.lookup import Reference
+from trendlake.cep_core.events.schema import Lookup
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.execute.sent_tables import SentTables
@@ -28,11 +31,11 @@ Batches = Iterator[pa.RecordBatch]
 @dataclass(frozen=True)
 class ChangedLookups:
     """The reference tables of a run in the versions that results show, `then`, and `now`, with the columns that are
-    read. `rows`: by table how many of them came or went, where some did."""
+    read. `rows`: by table those that came or went, where some did."""
 
     then: ReferenceTables
     now: ReferenceTables
-    rows: Mapping[str, int]
+    rows: ReferenceTables
 
     @classmethod
     def of(cls, run: Run, task: Task, changed: Mapping[str, pa.Table]) -> ChangedLookups:
@@ -41,23 +44,50 @@ class ChangedLookups:
         now, parts = reference_tables([run], task.sources), {part.key: part for part in run.references}
         for lookup in run.plan.schema.lookups:
             refuse_repeated(run, lookup, now)
-        then, counts = dict(now), {}
+        then, different = dict(now), {}
         for name, rows in changed.items():
             read = tuple(now[name].column_names)
             net = with_columns(parts[name].contract, rows, [*read, NET])
             net = summed(net.cast(_with_net(now[name].schema)), read)
             if net.num_rows:
-                then[name], counts[name] = _without(now[name], net), net.num_rows
-        return cls(then, now, counts)
+                then[name], different[name] = _without(now[name], net), net.drop_columns([NET])
+        return cls(then, now, different)
 
     def checks(self, events: int) -> tuple[Check, ...]:
         """How many `events` get other columns by the rows that came or went; none where no table is looked up."""
         if not self.now:
             return ()
-        tables = ", ".join(f"{name} ({plural(count, 'row')} came or went)" for name, count in self.rows.items())
+        counts = {name: rows.num_rows for name, rows in self.rows.items()}
+        tables = ", ".join(f"{name} ({plural(count, 'row')} came or went)" for name, count in counts.items())
         observed = f"{plural(events, 'event')} looked up otherwise: {tables or 'no table has changed'}"
-        data = {"events": events, "rows": dict(self.rows)}
+        data = {"events": events, "rows": counts}
         return (Check("lookup_changes", True, observed, "change feed", data=data),)
+
+    def possible(self, part: Run, plan: AnyPlan) -> PossibleEvents | None:
+        """Which rows of one of the tables of events may get other columns: those with a key of a row that came or went.
+        None where a key is not stored in the table."""
+        tables, stored = plan.schema.tables, {item.name for item in part.contract.columns}
+        own_types = None if tables is None else {one.name for one in tables.types if one.table == part.key}
+        keys: list[tuple[Reference, tuple[str, ...]]] = []
+        for lookup in plan.schema.lookups:
+            if lookup.table not in self.rows:
+                continue
+            reference = Reference(_keys_only(lookup), self.rows[lookup.table])
+            if tables is None or own_types is None:
+                of_each = [tuple(name for name, _ in lookup.key)]
+            else:
+                columns = {one.name: one for one in tables.columns}
+                if any(name not in columns for name, _ in lookup.key):
+                    return None
+                own = [{x.type: x.own for x in columns[name].origins} for name, _ in lookup.key]
+                of_each = [
+                    tuple(str(of_type[one]) for of_type in own)
+                    for one in own_types
+                    if all(of_type.get(one) for of_type in own)
+                ]
+            keys += [(reference, names) for names in dict.fromkeys(of_each)]
+        names = tuple(dict.fromkeys(name for _, several in keys for name in several))
+        return PossibleEvents(tuple(keys), names) if stored >= {*names} else None
 
     def events_here(self, plan: AnyPlan, events: pa.Table) -> pa.Table:
         """Those of some events that get other columns. Raises BadEventsError."""
@@ -68,6 +98,32 @@ class ChangedLookups:
         spark = events.sparkSession
         sent = SentTables.of(spark, self.then), SentTables.of(spark, self.now)
         return events.mapInArrow(_otherwise(plan, *sent), events.schema)
+
+
+@dataclass(frozen=True)
+class PossibleEvents:
+    """Rows of a table that have a key of a changed row. `keys`: those, each with its columns in the table; `columns`:
+    all of these."""
+
+    keys: tuple[tuple[Reference, tuple[str, ...]], ...]
+    columns: tuple[str, ...]
+
+    def condition(self, batch: pa.RecordBatch, asked: pa.Array) -> pa.Array:
+        """Those of the rows `asked` about. Raises BadEventsError for a key that is not compared."""
+        rows = numbers(asked)
+        some = np.zeros(batch.num_rows, np.bool_)
+        if rows.any():
+            table = pa.Table.from_batches([batch])
+            for reference, names in self.keys:
+                wanted = [name for name, _ in reference.lookup.key]
+                events = Columns(pa.table([table[name] for name in names], names=wanted))
+                some |= reference.find(events).rows >= 0
+        return arrow(some & rows)
+
+
+def _keys_only(lookup: Lookup) -> Lookup:
+    """Whether there is a row of a key, whenever it holds."""
+    return replace(lookup, columns=(), valid_from=None, valid_to=None, as_of=None, of=None, event_type=None)
 
 
 def _otherwise(plan: AnyPlan, then: SentTables | None, now: SentTables | None) -> Callable[[Batches], Batches]:

@@ -39,7 +39,7 @@ from trendlake.pipelines.results.provenance import identity
 from trendlake.pipelines.results.source_events import reads_id
 from trendlake.pipelines.results.staging import with_origin
 from trendlake.pipelines.results.union_events import no_rows
-from trendlake.pipelines.results.windows import MOST, Stretch
+from trendlake.pipelines.results.windows import MOST, Stretch, fewer
 from trendlake.pipelines.results.windows import united as united_stretches
 from trendlake.pipelines.revision.affected import Affected
 from trendlake.pipelines.revision.changed_lookups import ChangedLookups
@@ -242,8 +242,35 @@ def _looked_up_otherwise(
 ) -> pa.Table:
     """The events of the published windows that get other columns by changed reference tables. Raises NotHereError."""
     slices = tuple(times_read(run.plan, range(first, last + 1)) for first, last in task.published)
-    events = _events_of_all(run, task, known, slices, changes)
+    few = _of_good_rows(lambda: _possible(run, task, lookups, known, slices))
+    if few is not None:
+        events = _united(run, few)
+    else:
+        events = _events_of_all(run, task, known, slices, changes)
     return _of_good_rows(lambda: lookups.events_here(run.plan, events))
+
+
+def _possible(
+    run: Run, task: Task, lookups: ChangedLookups, known: Mapping[str, ChangedRows], slices: tuple[Stretch, ...]
+) -> dict[str, pa.Table] | None:
+    """The good events in `slices`, by table, with a key of a changed row, of tables in which a row is judged alone;
+    None where others are among the run's, or a key is computed. Keys and times are read first. Raises NotHereError."""
+    events: dict[str, pa.Table] = {}
+    for part in run.parts:
+        changed, keys = known.get(part.key), lookups.possible(part, run.plan)
+        alone = task.unique or not unique_rules(part.contract.rules) if changed is None else changed.every is None
+        if keys is None or not alone:
+            return None
+        path, version = part.warehouse.source(part.contract.name), task.sources.at(part.key).version
+        source, time = table_here(part.lake, path, version), part.contract.event_time
+        near = united_stretches(slices)
+        times = source.rows([time], time, near, limits.REVISED, keys.condition, keys.columns)
+        moments = np.unique(numbers(times[time].combine_chunks().cast(pa.int64())))
+        few = fewer([(int(moment), int(moment) + 1) for moment in moments], MOST)
+        rows = good_events(part, source, few, limits.REVISED, keys.condition)
+        events[part.key] = rows.filter(inside(rows, time, near))
+    refuse_more(sum(rows.num_rows for rows in events.values()), limits.REVISED, "events")
+    return events
 
 
 def _united(run: Run, rows: Mapping[str, pa.Table]) -> pa.Table:

@@ -97,18 +97,26 @@ class TableHere:
         refuse_more(sum(Path(path).stat().st_size for path in paths), limits.FEED_BYTES, "bytes of changes")
 
     def rows(
-        self, names: Sequence[str], time: str, slices: Slices, most: int, only: Condition | None = None
+        self,
+        names: Sequence[str],
+        time: str,
+        slices: Slices,
+        most: int,
+        only: Condition | None = None,
+        also: Sequence[str] = (),
     ) -> pa.Table:
         """Columns `names` of the rows whose `time` is in one of `slices`, in the order of `files` and of the rows
-        there; with `only` those of them for which it is true. Raises NotHereError where they are more than
-        `most`."""
-        asked = list(dict.fromkeys((*names, time)))
+        there; with `only` those of them for which it is true, which may read the columns `also`. Raises NotHereError
+        where they are more than `most`."""
+        asked = list(dict.fromkeys((*names, *also, time)))
 
         def near(batch: pa.RecordBatch) -> pa.Array:
             mask = inside(batch, time, slices)
             return mask if only is None else only(batch, mask)
 
         at_once = BATCH_ROWS if only is None else SEARCHED_ROWS
+        if not slices:
+            return arrow_schema(self.schema, names).empty_table()
         rows = self._scan(asked, near, most, row_groups.near(time, slices), at_once)
         return rows.select(list(names))
 
