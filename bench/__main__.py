@@ -18,6 +18,7 @@ from bench.algebra import algebra
 from bench.automata import automata
 from bench.batches import batches
 from bench.calendar import calendar
+from bench.changed_tables import changed_tables
 from bench.commands import commands
 from bench.dag_import import dag_import
 from bench.daily_history import daily_history
@@ -38,6 +39,7 @@ from bench.row_patterns_on_spark import on_spark as row_patterns_on_spark
 from bench.scale import scale
 from bench.sharing import sharing
 from bench.small_runs import small_runs
+from bench.sources import sources
 from bench.spark_job import spark_job
 from bench.time_shards import time_shards
 from bench.warm_start import warm_start
@@ -55,6 +57,8 @@ SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
     "Kind match_recognize": lambda folder: row_patterns(),
     "Kind match_recognize on Spark": lambda folder: row_patterns_on_spark(folder / "row_patterns"),
     "Reference tables": lambda folder: lookups(),
+    "Several tables": lambda folder: sources(),
+    "Revisions of several tables": lambda folder: changed_tables(folder / "changed_tables"),
     "Kind xml_join": lambda folder: xml_join(folder / "xml_join"),
     "Many patterns in process": lambda folder: [*sharing(), *family()],
     "Many patterns on Spark": lambda folder: batches(folder / "batches"),

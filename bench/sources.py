@@ -18,8 +18,8 @@ SPAN = 86_400_000_000 * 10
 """Microseconds of the events."""
 TIME = pa.timestamp("us", "UTC")
 TYPES = {"Order": "orders", "Payment": "payments", "Ticket": "tickets"}
-EVENTS = 10_000_000
-ROUNDS = 3
+EVENTS = 1_000_000
+ROUNDS = 6
 BOUND, GOAL = 1.15, 1.03
 PATTERNS: Mapping[str, Mapping[str, Any]] = {
     "trends": {

@@ -53,16 +53,16 @@ class ChangedRows:
     every: pa.Table | None
 
 
-def changed_rows(run: Run, task: Task, most: int) -> ChangedRows:
+def changed_rows(run: Run, task: Task, most: int, most_in_feed: int | None = None) -> ChangedRows:
     """The rows of the run's one table that came and went since its version in `task.after`. Raises NotHereError, also
-    where more than `most` rows are to be held."""
+    where more than `most` rows are to be held; the change feed may have `most_in_feed`, the same if it is None."""
     contract, path = run.contract, run.warehouse.source(run.contract.name)
     source = table_here(run.lake, path, task.sources.at(run.key).version)
     after = task.after.at(run.key).version
     if contract.documents is not None:
         source.refuse_large_feed(after)
     names = [item.name for item in contract.columns]
-    net = net_changes(source.feed(names, after, most), names).combine_chunks()
+    net = net_changes(source.feed(names, after, most_in_feed or most), names).combine_chunks()
     rows, keyed = net.num_rows, unique_rules(contract.rules)
     alone = split_alone(net, contract)
     good = net.filter(arrow(alone.broken < 0))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +60,7 @@ from trendlake.pipelines.runs.events import good_events, good_events_of_all, typ
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 
+T = TypeVar("T")
 Part = ChangedPairs | ChangedUnits
 """The events whose rows alone can differ."""
 Changed = tuple[tuple[Run, ChangedRows], ...]
@@ -154,7 +156,8 @@ def revision_here(
             of_parts.append((one, changes.once(_since(one, task), partial(changed_rows, one, task, limits.REVISED))))
     for one in run.references:
         if task.after.at(one.key) != task.sources.at(one.key):
-            reading = partial(changed_rows, one, task.of_references(), limits.REVISED)
+            # a table that is written again as a whole: all its rows go and come
+            reading = partial(changed_rows, one, task.of_references(), limits.JUDGED, 2 * limits.JUDGED)
             of_parts.append((one, changes.once(("reference", *_since(one, task)), reading)))
     if run.sources.named:
         return _of_several(run, task, results_version, tuple(of_parts), changes)
@@ -243,10 +246,7 @@ def _looked_up_otherwise(
     """The events of the published windows that get other columns by changed reference tables. Raises NotHereError."""
     slices = tuple(times_read(run.plan, range(first, last + 1)) for first, last in task.published)
     few = _of_good_rows(lambda: _possible(run, task, lookups, known, slices))
-    if few is not None:
-        events = _united(run, few)
-    else:
-        events = _events_of_all(run, task, known, slices, changes)
+    events = _united(run, few) if few is not None else _events_of_all(run, task, known, slices, changes)
     return _of_good_rows(lambda: lookups.events_here(run.plan, events))
 
 
@@ -282,7 +282,7 @@ def _united(run: Run, rows: Mapping[str, pa.Table]) -> pa.Table:
     return _of_good_rows(lambda: united(rows, tables, run.plan.columns))
 
 
-def _of_good_rows(work: Callable[[], pa.Table]) -> pa.Table:
+def _of_good_rows(work: Callable[[], T]) -> T:
     """Raises NotHereError for an error in the rows: Spark's workers tell which row is at fault."""
     try:
         return work()

@@ -130,7 +130,8 @@ def change(table: TableHere, changes: Changes, note: str, line: Line, near: Mapp
     on += [_between(name, *ends) for name, ends in near.items()]
     on += [f"(t.{_quoted(name)} IS NOT DISTINCT FROM s.was_{alias})" for name, alias in names.items()]
     values = {_quoted(name): f"s.is_{alias}" for name, alias in names.items()}
-    how = writer(changes.after.schema, _rows_a_group(changes.after))
+    like = changes.after if changes.after.num_rows else changes.matched  # all that are written again are such rows
+    how = writer(changes.after.schema, _rows_a_group(like))
 
     def write(view: DeltaTable, about: CommitProperties) -> None:
         merge = view.merge(
