@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.derived import looked_up_otherwise
+from trendlake.cep_core.events.array_types import Bools
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.lookup import Reference
@@ -31,11 +32,13 @@ Batches = Iterator[pa.RecordBatch]
 @dataclass(frozen=True)
 class ChangedLookups:
     """The reference tables of a run in the versions that results show, `then`, and `now`, with the columns that are
-    read. `rows`: by table those that came or went, where some did."""
+    read. `rows`: by table those that came or went, where some did. `then` and `compared`, which is `now`, have of such
+    tables only rows with the keys of those: no others tell events apart."""
 
     then: ReferenceTables
     now: ReferenceTables
     rows: ReferenceTables
+    compared: ReferenceTables
 
     @classmethod
     def of(cls, run: Run, task: Task, changed: Mapping[str, pa.Table]) -> ChangedLookups:
@@ -44,14 +47,17 @@ class ChangedLookups:
         now, parts = reference_tables([run], task.sources), {part.key: part for part in run.references}
         for lookup in run.plan.schema.lookups:
             refuse_repeated(run, lookup, now)
-        then, different = dict(now), {}
+        then, different, compared = dict(now), dict[str, pa.Table](), dict(now)
         for name, rows in changed.items():
             read = tuple(now[name].column_names)
             net = with_columns(parts[name].contract, rows, [*read, NET])
             net = summed(net.cast(_with_net(now[name].schema)), read)
             if net.num_rows:
-                then[name], different[name] = _without(now[name], net), net.drop_columns([NET])
-        return cls(then, now, different)
+                different[name] = net.drop_columns([NET])
+                lookups = [one for one in run.plan.schema.lookups if one.table == name]
+                compared[name] = now[name].filter(arrow(_with_keys_of(different[name], now[name], lookups)))
+                then[name] = _without(compared[name], net)
+        return cls(then, now, different, compared)
 
     def checks(self, events: int) -> tuple[Check, ...]:
         """How many `events` get other columns by the rows that came or went; none where no table is looked up."""
@@ -91,12 +97,12 @@ class ChangedLookups:
 
     def events_here(self, plan: AnyPlan, events: pa.Table) -> pa.Table:
         """Those of some events that get other columns. Raises BadEventsError."""
-        return events.filter(arrow(looked_up_otherwise(events, plan.schema, self.then, self.now)))
+        return events.filter(arrow(looked_up_otherwise(events, plan.schema, self.then, self.compared)))
 
     def events_on_spark(self, plan: AnyPlan, events: DataFrame) -> DataFrame:
         """As `events_here`."""
         spark = events.sparkSession
-        sent = SentTables.of(spark, self.then), SentTables.of(spark, self.now)
+        sent = SentTables.of(spark, self.then), SentTables.of(spark, self.compared)
         return events.mapInArrow(_otherwise(plan, *sent), events.schema)
 
 
@@ -141,6 +147,15 @@ def _otherwise(plan: AnyPlan, then: SentTables | None, now: SentTables | None) -
 
 def _with_net(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*schema, pa.field(NET, pa.int64())])
+
+
+def _with_keys_of(rows: pa.Table, table: pa.Table, lookups: Sequence[Lookup]) -> Bools:
+    """Which rows of a reference table have the key of one of `rows` for some of the lookups."""
+    some = np.zeros(table.num_rows, np.bool_)
+    for lookup in lookups:
+        own = replace(_keys_only(lookup), key=tuple((column, column) for _, column in lookup.key))
+        some |= Reference(own, rows).find(Columns(table.select(list(own.table_columns)))).rows >= 0
+    return some
 
 
 def _without(now: pa.Table, net: pa.Table) -> pa.Table:
