@@ -38,8 +38,8 @@ DAY = 86_400_000_000
 START = 1_483_228_800_000_000
 """2017-01-01."""
 WINDOWS, USES = 3_650, 5
-EVENTS, CUSTOMERS = 2_000_000, 1_000_000
-FEW = 150_000
+EVENTS, CUSTOMERS = 1_000_000, 1_000_000
+FEW = 30_000
 """Events of the three tables together: their revision is done in this process."""
 TIME = pa.timestamp("us", "UTC")
 _EVENT = (("number", "integer", "event_id"), ("at", "timestamp", "event_time"))
