@@ -281,7 +281,7 @@ def test_workers_without_the_package(tmp_path: Path) -> None:
     """They have pyspark and Arrow only: no file of names of paths is read there."""
     site = sysconfig.get_paths()["purelib"]
     worker = tmp_path / "python"
-    worker.write_text(f'#!/bin/sh\nPYTHONPATH="{site}:$PYTHONPATH" exec {sys.executable} -S "$@"\n')
+    worker.write_text(f'#!/bin/sh\ncd / && PYTHONPATH="{site}" exec {sys.executable} -S "$@"\n')
     worker.chmod(0o700)
     file = tmp_path / "elsewhere"
     file.mkdir()

@@ -57,9 +57,9 @@ def happens(tables: SeveralTables, rng: random.Random, number: int) -> None:
     tables.deliver("customers", [*rows, customer(f"broken {number}", "b", "x" * 10)])
 
 
-def quarantined_twice(tables: SeveralTables) -> list[str]:
+def doubles_in_quarantine(tables: SeveralTables) -> list[str]:
     """Tables whose quarantine has a row more than once for one run."""
-    twice = []
+    doubles = []
     for name in READ:
         path = tables.lake.warehouse.quarantine(name)
         if Path(path).exists():
@@ -70,8 +70,8 @@ def quarantined_twice(tables: SeveralTables) -> list[str]:
                 .group_by(["run", "id"])
                 .aggregate([([], "count_all")])
             )
-            twice += [name] * any(count > 1 for count in counts["count_all"].to_pylist())
-    return twice
+            doubles += [name] * any(count > 1 for count in counts["count_all"].to_pylist())
+    return doubles
 
 
 @pytest.mark.parametrize("by_spark", [False, True], ids=["here", "spark"])
@@ -105,7 +105,7 @@ def killed(tables: SeveralTables, steps: tuple[str, ...], run_id: str, by_spark:
         finally:
             victim.kill()
         assert published(tables) in (before, wanted)
-        assert quarantined_twice(tables) == []
+        assert doubles_in_quarantine(tables) == []
         if survived:
             break
         places.append(passed.read_text().splitlines()[-1])
