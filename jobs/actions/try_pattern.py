@@ -67,7 +67,7 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     sources = sources_of(place.project, pattern)
     files = _files(options, pattern.name, sources)
     began = time.monotonic()
-    trial, where = _sample(options, place, files, interval)
+    trial, where = _sample(options, place, (pattern, plan, sources), files, interval)
     notes = [
         *plan.warnings,
         *trial.notes,
@@ -97,18 +97,23 @@ def _files(options: TryOptions, pattern: str, sources: Sources) -> dict[str, Pat
 
 
 def _sample(
-    options: TryOptions, place: Place, files: Mapping[str, Path], interval: tuple[int, int] | None
+    options: TryOptions,
+    place: Place,
+    read: tuple[Pattern, AnyPlan, Sources],
+    files: Mapping[str, Path],
+    interval: tuple[int, int] | None,
 ) -> tuple[Sample, str]:
     """The sample, and where it is from."""
     from trendlake.pipelines.authoring.trial import sample
     from trendlake.pipelines.authoring.trial_table import QUICK
     from trendlake.pipelines.authoring.trial_tables import TrialTables
-    from trendlake.pipelines.runs.run import prepare
+    from trendlake.pipelines.runs.run import Run
 
+    pattern, plan, sources = read
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
     with session(Place(place.project, quick), f"trendlake try {options.pattern}") as lake:
         times = interval or (0, 1)
-        run = prepare(lake, place.project, quick, options.pattern, "try", *times)
+        run = Run(lake, place.project, quick, pattern, sources.of_plan(plan), plan, "try", *times)
         tables = TrialTables.of(run, files)
         return sample(run.plan, tables, options.most, interval), tables.where
 
