@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +26,30 @@ Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
+class LookupCounts:
+    """Of changed reference tables, by name: `rows` that came or went, as far as lookups read them, and their `keys`.
+    How many `events` of the published windows get other columns by these, and how many `windows` hold one."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    keys: Mapping[str, int] = field(default_factory=dict)
+    events: int = 0
+    windows: int = 0
+
+    def check(self) -> Check:
+        tables = ", ".join(f"{name} ({plural(count, 'row')} came or went)" for name, count in self.rows.items())
+        observed = f"{plural(self.events, 'event')} looked up otherwise: {tables or 'no table has changed'}"
+        data = {"events": self.events, "rows": dict(self.rows)}
+        return Check("lookup_changes", True, observed, "change feed", data=data)
+
+
+@dataclass(frozen=True)
 class ChangedLookups:
     """The reference tables of a run in the versions that results show, `then`, and `now`, with the columns that are
-    read. `rows`: by table how many of them came or went, where some did."""
+    read. `counts`: of the rows that came or went; of the events none are counted."""
 
     then: ReferenceTables
     now: ReferenceTables
-    rows: Mapping[str, int]
+    counts: LookupCounts
 
     @classmethod
     def of(cls, run: Run, task: Task, changed: Mapping[str, pa.Table]) -> ChangedLookups:
@@ -41,23 +58,15 @@ class ChangedLookups:
         now, parts = reference_tables([run], task.sources), {part.key: part for part in run.references}
         for lookup in run.plan.schema.lookups:
             refuse_repeated(run, lookup, now)
-        then, counts = dict(now), {}
+        then, counts, keys = dict(now), dict[str, int](), dict[str, int]()
         for name, rows in changed.items():
             read = tuple(now[name].column_names)
             net = with_columns(parts[name].contract, rows, [*read, NET])
             net = summed(net.cast(_with_net(now[name].schema)), read)
             if net.num_rows:
                 then[name], counts[name] = _without(now[name], net), net.num_rows
-        return cls(then, now, counts)
-
-    def checks(self, events: int) -> tuple[Check, ...]:
-        """How many `events` get other columns by the rows that came or went; none where no table is looked up."""
-        if not self.now:
-            return ()
-        tables = ", ".join(f"{name} ({plural(count, 'row')} came or went)" for name, count in self.rows.items())
-        observed = f"{plural(events, 'event')} looked up otherwise: {tables or 'no table has changed'}"
-        data = {"events": events, "rows": dict(self.rows)}
-        return (Check("lookup_changes", True, observed, "change feed", data=data),)
+                keys[name] = _keys(run.plan, name, net)
+        return cls(then, now, LookupCounts(counts, keys))
 
     def events_here(self, plan: AnyPlan, events: pa.Table) -> pa.Table:
         """Those of some events that get other columns. Raises BadEventsError."""
@@ -68,6 +77,12 @@ class ChangedLookups:
         spark = events.sparkSession
         sent = SentTables.of(spark, self.then), SentTables.of(spark, self.now)
         return events.mapInArrow(_otherwise(plan, *sent), events.schema)
+
+
+def _keys(plan: AnyPlan, table: str, rows: pa.Table) -> int:
+    """How many keys some rows of a table have; of lookups by other columns together."""
+    columns = {tuple(column for _, column in one.key) for one in plan.schema.lookups if one.table == table}
+    return sum(rows.group_by(list(names)).aggregate([]).num_rows for names in columns)
 
 
 def _otherwise(plan: AnyPlan, then: SentTables | None, now: SentTables | None) -> Callable[[Batches], Batches]:
