@@ -188,7 +188,7 @@ def _broken_line(table: TableSample, named: bool) -> str:
 
 def _missing_line(check: Check) -> str:
     """Of the check of a lookup."""
-    return f"{check.observed}{f' ({check.expected}: a run publishes nothing)' if check.failed else ''}"
+    return f"{check.observed}{f'; {check.expected} is allowed: a run publishes nothing' if check.failed else ''}"
 
 
 def _document(pattern: Pattern, plan: AnyPlan, trial: Sample, where: str) -> dict[str, Any]:

@@ -45,9 +45,9 @@ def newest_version(
     lake, path = part.lake, part.warehouse.source(part.contract.name)
     version = latest_version(lake, path)
     q.check_columns(schema_of(lake, path, version), part.contract)
-    made = ids and part.contract.made_id
-    held = tried(lambda: HeldTable(part, version, begins, made_ids=made))
-    return TableBySpark(part, version, columns, begins, made_ids=made) if isinstance(held, NotHere) else held
+    of_keys = ids and part.contract.made_id
+    held = tried(lambda: HeldTable(part, version, begins, made_ids=of_keys))
+    return TableBySpark(part, version, columns, begins, made_ids=of_keys) if isinstance(held, NotHere) else held
 
 
 class HeldTable(HeldRows):

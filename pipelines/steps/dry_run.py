@@ -1,4 +1,4 @@
-"""What a revision would do, found by the code of the revision itself; nothing is written, no run is recorded."""
+"""The work of a revision, by the code of the revision itself: nothing is written, and no run is recorded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LastWork:
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a revision of a pattern would do.
+    """The work of a revision of a pattern.
 
     `record`: as a revision would fill it in up to there; it is not stored. `windows`: the stretches that it would
     compute, `published`: how many results show, and of these `due` were held back. `reason`: why all are computed,

@@ -127,7 +127,7 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
 
 @dataclass(frozen=True)
 class Work:
-    """What a revision is to do. `revision`: has found the windows and written nothing; None where nothing is to be
+    """The work of a revision. `revision`: has found the windows and written nothing; None where nothing is to be
     done. `ledger`: of what is published."""
 
     ledger: Ledger

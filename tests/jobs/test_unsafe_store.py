@@ -39,6 +39,7 @@ WRITE = {
 """Commands that may change the warehouse, with ways to call them."""
 READ = {
     "backfill": [["falling", *RANGE, "--dry-run"], ["--stale", "--dry-run"]],
+    "revise": [["falling", "--dry-run"], [STATE, "--dry-run"], ["--source", "trades", "--dry-run"]],
     "site": [[]],
     "report": [["falling", "--run-id", "r1"]],
     "ls": [[STATE]],
