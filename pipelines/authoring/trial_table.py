@@ -6,7 +6,7 @@ A table on this machine's disk is read in this process, any other, and one of ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -28,7 +28,7 @@ from trendlake.pipelines.results.source_events import id_of_key
 from trendlake.pipelines.runs.consistency import watermark_of
 from trendlake.pipelines.runs.events import all_parted
 from trendlake.pipelines.runs.run import Run
-from trendlake.pipelines.spark.columns import column
+from trendlake.pipelines.spark.columns import column, earliest
 
 FIRST_BROKEN = "__trendlake_rule"
 """Column of a row that was judged: the first rule it breaks."""
@@ -81,8 +81,7 @@ class TableBySpark:
         return read_at(self.part.lake, path, self.version)
 
     def _beginning(self) -> Column:
-        times = [column(name) for name in (self.part.contract.event_time, *self.begins)]
-        return reduce(sf.least, times)
+        return earliest(self.part.contract.event_time, self.begins)
 
     def _times(self) -> DataFrame:
         micros = sf.unix_micros(column(self.part.contract.event_time)).alias("micros")

@@ -137,7 +137,7 @@ def _tables_of(run: Run, files: Mapping[str, Path]) -> dict[str, SampledTable]:
     tables: dict[str, SampledTable] = {}
     for key, part in parts.items():
         name, events = part.contract.name, not part.whole
-        begins = _begins(part) if events else []
+        begins = part.begins if events else ()
         ids = events and reads_id(part, run.plan)
         if name not in files:
             tables[key] = newest_version(part, _columns(run, part), begins, ids=ids)
@@ -177,19 +177,9 @@ def _columns(run: Run, part: Run) -> list[str]:
     plan, names = run.plan, set[str]()
     if not part.whole:
         events = own_columns(part, plan) if run.sources.united else (*plan.columns, plan.schema.event_type)
-        names |= {*events, *_begins(part)}
+        names |= {*events, *part.begins}
     names |= {name for one in run.references if one.key == part.key for name in stored_columns([one])}
     return [item.name for item in part.contract.columns if item.name in names]
-
-
-def _begins(part: Run) -> list[str]:
-    """The columns of the one table of `part` with the times at which its events begin, where these last."""
-    start, tables = part.plan.interval_start, part.plan.schema.tables
-    if start is None or tables is None:
-        return [] if start is None else [start]
-    types = {one.name for one in tables.types if one.table == part.key}
-    origins = (origin for column in tables.columns if column.name == start for origin in column.origins)
-    return sorted({origin.own for origin in origins if origin.type in types})
 
 
 def _where(run: Run, key: str, table: SampledTable) -> str:

@@ -311,7 +311,7 @@ class SparkRevision:
 
     def _inside(self, part: Run) -> Column:
         """Whether rows of one table are in the affected windows."""
-        return self.affected.events(part.contract.event_time)
+        return self.affected.events(part.contract.event_time, part.begins)
 
     def _events(self, good: Sequence[tuple[Run, DataFrame]]) -> DataFrame:
         """The events of the affected units, of good rows of each table."""

@@ -31,7 +31,7 @@ from trendlake.pipelines.runs.events import OfSource, are_good, events_in
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.watermark import future_limit, watermark, watermark_at
-from trendlake.pipelines.spark.columns import beginning, column
+from trendlake.pipelines.spark.columns import column, earliest
 
 FUTURE = "future_events"
 """The check that counts events of the far future."""
@@ -195,12 +195,11 @@ def _oldest(run: Run, version: int) -> int | None:
 
     def here() -> int | None:
         rows = _rows_near(run, _source(run, version), (EARLIEST, LATEST))
-        names = [name for name in (run.contract.event_time, run.plan.interval_start) if name is not None]
-        first = [pc.min(_times(run, rows, name)).as_py() for name in names]
+        first = [pc.min(_times(run, rows, name)).as_py() for name in (run.contract.event_time, *run.begins)]
         return min((time for time in first if time is not None), default=None)
 
     def by_spark() -> int | None:
-        first = _good(run, version).agg(sf.min(sf.unix_micros(beginning(run.plan))))
+        first = _good(run, version).agg(sf.min(sf.unix_micros(earliest(run.contract.event_time, run.begins))))
         oldest: int | None = first.collect()[0][0]
         return oldest
 

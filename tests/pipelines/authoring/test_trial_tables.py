@@ -25,6 +25,7 @@ from trendlake.pipelines.authoring.trial import Sample, sample
 from trendlake.pipelines.authoring.trial_table import HeldTable, TableBySpark
 from trendlake.pipelines.authoring.trial_tables import TrialTables, files_of
 from trendlake.pipelines.errors import ProjectError, SampleTooLargeError, SourceFileError, SourceMissingError
+from trendlake.pipelines.runs.consistency import oldest_good
 from trendlake.pipelines.runs.run import prepare
 
 DAYS = (START, START + 2 * DAY)
@@ -140,9 +141,11 @@ def test_events_that_last(tmp_path: Path) -> None:
     tables = project_of(tmp_path, **keys, **{"return": {"n": "COUNT(*)"}, "within": "2 hours"})
     tables.deliver("orders", [order(n, n) for n in range(6)])
     tables.deliver("payments", [payment("p", 3)])
-    all_steps(tables.run(0, 2, "first"))
+    checked, *_ = all_steps(tables.run(0, 2, "first"))
     assert rows(tried(tables, {})) == published(tables)
     assert rows(tried(tables, saved(tables, tmp_path / "files", "orders"))) == published(tables)
+    assert checked.basis is not None
+    assert oldest_good(tables.run(0, 2, "again"), checked.basis.read) == START
 
 
 @pytest.mark.spark
@@ -191,6 +194,19 @@ def test_more_events_without_a_row_than_a_pattern_allows(tmp_path: Path) -> None
     (check,) = tried(tables, {}).lookups
     assert check.failed
     assert check.observed == "customer: 2 of 6 events have no row: NULL (1), c (1)"
+
+
+def test_a_table_that_is_looked_up_in_itself(tmp_path: Path) -> None:
+    """A file of it is read for both."""
+    lookup = {"table": "orders", "key": "number", "columns": [{"again": "amount"}]}
+    keys = {**ONE, "lookup": {"same": lookup}, "where": None, "group_by": ["again"], "return": {"n": "COUNT(*)"}}
+    tables = project_of(tmp_path, **keys)
+    tables.deliver("orders", [order(n, n, amount=n % 2) for n in range(5)])
+    all_steps(tables.run(0, 2, "first"))
+    for files in ({}, saved(tables, tmp_path / "files", "orders")):
+        trial = tried(tables, files)
+        assert rows(trial) == published(tables) != []
+        assert [table.name for table in trial.tables] == ["orders"]
 
 
 def test_tables_without_rows(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_windows_that_show_several_versions(spark: SparkSession, tmp_path: Path)
 
 
 @pytest.mark.random
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("keys", [TRENDS, SEVERAL], ids=["sources", "lookup"])
 def test_random_histories(tmp_path: Path, keys: Mapping[str, Any], seed: int) -> None:
     """Each revision does what was said before it."""
