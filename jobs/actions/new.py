@@ -133,12 +133,12 @@ def write_pattern(name: str, source: str, kind: str | None, project_dir: Path | 
     """A pattern to begin with. Raises ProjectError, ContractErrors."""
     from trendlake.pipelines.authoring.free_names import refuse_pattern
     from trendlake.pipelines.authoring.scaffold import new_pattern
-    from trendlake.pipelines.contracts.pattern_source import source_contract
+    from trendlake.pipelines.contracts.pattern_source import contract_of_events
     from trendlake.pipelines.project.profile import profile_or_default
 
     project = find_project(project_dir)
     refuse_pattern(project, profile_or_default(project), name)
-    path = new_pattern(project, name, source_contract(project, source, (name,)), kind)
+    path = new_pattern(project, name, contract_of_events(project, source, (name,)), kind)
     typer.echo(f"wrote {path}: say in it what to find")
     typer.echo(f"next: {command(f'validate {shlex.quote(str(path))}')}")
     return {"wrote": [path]}

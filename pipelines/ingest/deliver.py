@@ -299,4 +299,7 @@ def _write_here(target: Target, comparison: Compared, key: Sequence[str]) -> Non
 
 def _note_extent(lake: Lake, path: str, contract: Contract, record: Record) -> None:
     table = Table.at(lake, path, record.source_version)
+    if contract.is_reference:
+        record.rows_out = table.row_count
+        return
     record.rows_out, record.interval_from, record.interval_to = table.extent(contract.event_time)

@@ -13,7 +13,6 @@ from trendlake.cep_core.errors import NotSupportedError
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.lookup import VERSION, Reference, look_up
 from trendlake.cep_core.events.schema import EventSchema, Lookup
-from trendlake.cep_core.language import syntax as s
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import TYPE_COLUMN, Contract
@@ -106,7 +105,7 @@ def stored_columns(parts: Sequence[Run]) -> list[str]:
     contract, names = parts[0].contract, {*columns_read(parts)}
     for one in contract.derived:
         if one.name in names:
-            names |= {contract.event_time, *(attribute.name for attribute in s.attributes(one.expression))}
+            names |= {contract.event_time, *one.reads}
     return [item.name for item in contract.columns if item.name in names]
 
 

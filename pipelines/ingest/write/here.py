@@ -52,10 +52,12 @@ class Target:
 
     def change(self, table: TableHere, changes: Changes) -> None:
         """Raises NotHereError and CONFLICTS."""
-        name = next(name for name in table.schema.names if same_name(name) == same_name(self.contract.event_time))
-        times = changes.matched[name].cast(pa.int64())
-        ends = pc.min_max(times).as_py()
-        near = {name: (ends["min"], ends["max"])} if len(times) and not times.null_count else {}
+        near = {}
+        for name in table.schema.names:
+            if same_name(name) == same_name(self.contract.event_time):
+                times = changes.matched[name].cast(pa.int64())
+                ends = pc.min_max(times).as_py()
+                near = {name: (ends["min"], ends["max"])} if len(times) and not times.null_count else {}
         change(table, changes, self.token, self.line, near)
 
 
@@ -107,7 +109,7 @@ def count_where_here(lake: Lake, path: str, version: int, rule: Rule, contract: 
     table = table_here(lake, path, version)
     if contract.documents is not None:
         table.refuse_large()
-    names = [*columns_of([rule]), contract.event_time]  # a condition may name no column
+    names = [*columns_of([rule]), contract.event_time or contract.named_by]  # a condition may name no column
     return sum(rows.num_rows for rows in _keeping(table, rule, list(dict.fromkeys(names))))
 
 

@@ -32,7 +32,7 @@ from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.revise import revise
 
 
-@pytest.fixture(params=["here", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.repeats])])
+@pytest.fixture(params=["here", "plain", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.repeats])])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return maker(request, tmp_path)
 

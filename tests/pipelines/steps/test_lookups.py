@@ -54,17 +54,18 @@ SEVERAL: Mapping[str, Any] = {
 }
 
 
-@pytest.fixture(params=["here", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=["here", "plain", pytest.param("spark", marks=pytest.mark.spark)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return maker(request, tmp_path)
 
 
 def maker(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Makes a project, where every step is done in this process or on Spark, as the fixture's parameter says."""
+    """Makes a project, where every step is done in this process or on Spark, as the fixture's parameter says; `plain`:
+    in this process, with reference tables whose rows are no events."""
 
     def make(**keys: Any) -> SeveralTables:
-        if request.param == "here":
-            return project_of(tmp_path, **keys)
+        if request.param != "spark":
+            return project_of(tmp_path, plain=request.param == "plain", **keys)
         session: SparkSession = request.getfixturevalue("spark")
         return on_spark(session, tmp_path, **keys)
 
