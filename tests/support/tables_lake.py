@@ -155,12 +155,13 @@ class SeveralTables:
         text = yaml.safe_dump({key: value for key, value in whole.items() if value is not None}, sort_keys=False)
         (self.root / "conf" / "patterns" / "unpaid.yaml").write_text(text)
 
-    def deliver(self, name: str, rows: Sequence[Mapping[str, Any]]) -> int | None:
-        """One delivery to a table; its version then."""
+    def deliver(self, name: str, rows: Sequence[Mapping[str, Any]], *, whole: bool = False) -> int | None:
+        """One delivery to a table, `whole` in place of its rows; its version then."""
         table = pa.Table.from_pylist([dict(row) for row in rows], SCHEMAS[name])
         feed = f"{name} {len(list((self.root / 'feeds').glob('*')))}"
         (self.root / "feeds" / feed).touch()
-        return ingest(self.lake, self.contract(name), [table], feed=feed, run_id=feed).source_version
+        contract = self.contract(name)
+        return ingest(self.lake, contract, [table], feed=feed, run_id=feed, whole=whole).source_version
 
     def make(self, name: str) -> None:
         create_source(self.lake, self.lake.warehouse.source(name), self.contract(name))

@@ -68,6 +68,13 @@ def append_here(target: Target, rows: pa.Table) -> None:
     append(table, shaped(rows, table.none().schema), target.token, target.line)
 
 
+def replace_here(target: Target, rows: pa.Table) -> None:
+    """`rows` in place of all of the table. Raises NotHereError and CONFLICTS."""
+    _refuse_many(rows)
+    table = target.table(anew=True)
+    append(table, shaped(rows, table.none().schema), target.token, target.line, whole=True)
+
+
 def merge_here(target: Target, keys: pa.Table, values: pa.Table, new: pa.Table) -> int:
     """Gives each row of the table whose key is one of `keys`, all different, the `values` in the same place, unless it
     has them already, and adds `new`. Columns that `values` lacks stay. Returns how many rows have changed. Raises

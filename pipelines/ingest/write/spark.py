@@ -28,6 +28,12 @@ def append_by_spark(lake: Lake, path: str, frame: DataFrame, **options: Any) -> 
     frame.coalesce(1).write.format("delta").mode("append").options(**options).save(path)
 
 
+def replace_by_spark(lake: Lake, path: str, rows: pa.Table, contract: Contract) -> None:
+    """`rows` in place of all of the table, in one commit."""
+    frame = typed(frame_of(lake.spark, rows), contract)
+    frame.coalesce(1).write.format("delta").mode("overwrite").save(path)
+
+
 def write_by_spark(
     lake: Lake, path: str, comparison: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
 ) -> None:

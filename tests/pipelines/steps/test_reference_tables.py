@@ -77,6 +77,26 @@ def test_runs_and_revisions_on_spark(spark: SparkSession, tmp_path: Path) -> Non
     all_steps(tables.run(0, 2, "first"))
     before = published(tables)
     assert before == rows_by_hand(tables, tables.run(0, 2, "again"))
-    tables.deliver("customers", [customer("2", "a", "new", 5, 99_999)])
-    revise(tables.run(0, 2, "second"))
+    replaced(tables)
+
+
+def replaced(tables: SeveralTables) -> None:
+    """Equal rows in another order change nothing; others change the windows of the events that used them."""
+    before = published(tables)
+    tables.deliver("customers", ROWS[::-1], whole=True)
+    record = revise(tables.run(0, 2, "equal"))
+    (check,) = [check for check in record.checks if check.name == "lookup_changes"]
+    assert (record.windows, check.data) == (0, {"events": 0, "rows": {}})
+    tables.deliver("customers", [customer("2", "a", "new", 5, 99_999), *ROWS[2:], ROWS[0]], whole=True)
+    record = revise(tables.run(0, 2, "other"))
+    (check,) = [check for check in record.checks if check.name == "lookup_changes"]
+    assert (record.windows, check.data) == (1, {"events": 1, "rows": {"customers": 2}})
     assert before != published(tables) == rows_by_hand(tables, tables.run(0, 2, "again"))
+
+
+def test_replaced_rows(tmp_path: Path) -> None:
+    """As on Spark, in this process."""
+    tables = project_of(tmp_path, plain=True, **ONE)
+    deliver(tables, *ROWS)
+    all_steps(tables.run(0, 2, "first"))
+    replaced(tables)
