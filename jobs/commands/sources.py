@@ -253,7 +253,10 @@ def delete_rows(
 def generate(
     stream: Annotated[
         str,
-        typer.Argument(help="stock, closes, cluster, feeds, linear_road, posts, quotes, retail, rumor or shipments."),
+        typer.Argument(
+            help="stock, closes, cluster, feeds, linear_road, posts, quotes, retail, rumor, shipments, shop_orders, "
+            "shop_payments or shop_customers."
+        ),
     ],
     events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
     seconds: Annotated[
@@ -265,7 +268,8 @@ def generate(
         typer.Option(
             "--rate",
             help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none; "
-            "quotes and retail 10, feeds and rumor 1, shipments and posts 0.1, closes 24 a day.",
+            "quotes and retail 10, feeds and rumor 1, shipments, posts, shop_orders and shop_payments 0.1, "
+            "shop_customers 0.01 changes, closes 24 a day.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,

@@ -119,9 +119,9 @@ def test_ingested_and_replaced(folder: Path) -> None:
     assert said.startswith("  a.csv, b.csv  2 rows: 2 in place of 3\ncustomers: 2 rows in the table, version 2")
     said = output_of("ingest", "customers", "a.csv", "b.csv", "--replace")
     assert "there already" in said
-    told = json.loads(CliRunner().invoke(app, ["ingest", "customers", "b.csv", "--replace", "--json"]).stdout)
-    (record,) = told["ingested"]
-    assert (told["rows"], record["file"], record["rows_inserted"], record["rows_deleted"]) == (1, "b.csv", 1, 2)
+    about = json.loads(CliRunner().invoke(app, ["ingest", "customers", "b.csv", "--replace", "--json"]).stdout)
+    (record,) = about["ingested"]
+    assert (about["rows"], record["file"], record["rows_inserted"], record["rows_deleted"]) == (1, "b.csv", 1, 2)
     assert "--replace needs files" in output_of("ingest", "customers", "--replace", code=2)
 
 

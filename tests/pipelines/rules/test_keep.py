@@ -325,6 +325,9 @@ def test_every_rule_of_the_projects_sources() -> None:
         "retail": 9,
         "rumor": 24,
         "shipments": 11,
+        "shop_customers": 4,
+        "shop_orders": 9,
+        "shop_payments": 11,
         "stock": 16,
         "trades": 6,
     }
