@@ -17,10 +17,12 @@ from pyspark.sql import SparkSession
 from tests.support.tables_lake import CUSTOMERS, PLAIN_CUSTOMERS, SCHEMAS, Row, contract_text, customer
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.errors import DeliveryError, ProjectError
+from trendlake.pipelines.ingest import small_files
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.ingest.write import here
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import known_commits
+from trendlake.pipelines.lake.here.maintain import maintain_here
 from trendlake.pipelines.lake.here.read import CHANGE, table_here
 from trendlake.pipelines.lake.here.write import append
 from trendlake.pipelines.lake.lake import Lake
@@ -213,3 +215,18 @@ def test_here_and_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
         left.append((table.names, changes, commits, counts))
     assert left[0] == left[1]
     assert left[0][:2] == (["2", "3"], [("delete", "1"), ("insert", "2"), ("insert", "3")])
+
+
+def test_work_on_files_is_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are put together in no order of time, and removed; the same delivery is there still."""
+    monkeypatch.setattr(small_files, "MANY", 3)
+    table = customers(tmp_path)
+    for row in (A, B, C):
+        table.deliver([row], str(row["row"]), whole=False)
+    assert len(DeltaTable(table.path).file_uris()) == 1
+    assert table.names == ["1", "2", "3"]
+    table.deliver([A, B], "monday")
+    maintain_here(table.lake, "customers", table.path)
+    version = table.version
+    assert table.deliver([A, B], "monday").rows_inserted == 0
+    assert table.version == version
