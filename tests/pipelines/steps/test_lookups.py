@@ -54,7 +54,7 @@ SEVERAL: Mapping[str, Any] = {
 }
 
 
-@pytest.fixture(params=["here", "plain", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=["here", pytest.param("spark", marks=pytest.mark.spark)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return maker(request, tmp_path)
 
