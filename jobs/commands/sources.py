@@ -200,6 +200,8 @@ def ingest(
     Rows are compared by the contract's key. A row with a known key and other values is a correction: it replaces the
     row if the contract has `corrections: replace`; otherwise the file is refused.
 
+    With --replace the rows of all files take the place of all rows of a reference table.
+
     Example: trendlake ingest flights
 
     Example: trendlake ingest trades january.csv february.parquet

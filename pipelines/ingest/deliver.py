@@ -125,9 +125,9 @@ def ingest(
     `again`, it is compared like any other).
 
     `feed` names the sequence of deliveries: number n of a feed is written once, whatever becomes of the process that
-    writes it. `feed` must change when the deliveries do. `whole`: the rows of the one delivery
-    take the place of all rows of a reference table; it is skipped where the table is as it has left it. `roads`: where
-    rows may be written.
+    writes it. `feed` must change when the deliveries do. `whole`: the rows of the one delivery take the
+    place of all rows of a reference table; it is skipped where the table is as it has left it. `roads`: where rows may
+    be written.
     Raises SourceSchemaError; DeliveryError, and nothing of that delivery is written; NotOursError for a table that
     other programs write; ProjectError for events that are to be replaced.
     """
