@@ -162,7 +162,8 @@ def _read_pattern(project: Project, path: Path) -> None:
 def _read_contract(project: Project, path: Path) -> None:
     contract = contract_of(*load_document(path), events=True)
     assert contract.name == path.stem
-    assert contract.event_schema().families
+    assert contract.is_reference or contract.event_schema().families
+    assert contract.named_by in contract.columns_with_derived or contract.made_id
     assert len(contract.fingerprint) == 16
     for rule in contract.rules:
         assert reason_of(rule)
