@@ -21,7 +21,7 @@ RUN = [*RANGE, "--run-id", "r1"]
 STATE = "result:failed"
 """A selector for which the run record is read first."""
 WRITE = {
-    "ingest": [["trades", "trades.csv"], ["flights"]],
+    "ingest": [["trades", "trades.csv"], ["trades", "trades.csv", "--replace"], ["flights"]],
     "generate": [["stock"]],
     "run": [["falling", *RANGE], [STATE, *RANGE], ["*", *RANGE]],
     "backfill": [["falling", *RANGE], ["--stale"]],

@@ -209,6 +209,8 @@ def test_here_and_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
         commits = [(commit.version, commit.operation, commit.note.get("whole")) for commit in history]
         assert table.deliver([A], "a", whole=False).rows_inserted == 1
         assert table.deliver([A], "a", whole=False).rows_inserted == 0
+        if keyed:
+            assert table.deliver([{**A, "segment": "new"}], "c", whole=False).rows_updated == 1
         assert table.deliver([B, C], "b").rows_inserted == 2
         assert record.road == ("here" if limit > 0 else "spark")
         counts = record.rows_in, record.rows_inserted, record.rows_deleted, record.rows_out

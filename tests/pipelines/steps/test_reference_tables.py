@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.pipelines.revision.test_several_tables import all_steps, on_spark, project_of, published
 from tests.pipelines.steps.test_lookups import ONE, VALID, deliver, rows_by_hand
-from tests.support.tables_lake import SeveralTables, customer
+from tests.support.tables_lake import SCHEMAS, SeveralTables, customer
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.steps.check_source import check_source
 from trendlake.pipelines.steps.revise import revise
@@ -92,6 +92,22 @@ def replaced(tables: SeveralTables) -> None:
     (check,) = [check for check in record.checks if check.name == "lookup_changes"]
     assert (record.windows, check.data) == (1, {"events": 1, "rows": {"customers": 2}})
     assert before != published(tables) == rows_by_hand(tables, tables.run(0, 2, "again"))
+
+
+def test_a_sequence_decides_before_a_lookup(tmp_path: Path) -> None:
+    """Of two rows of a key that other programs have written: they are no repeat then."""
+    tables = project_of(tmp_path, plain=True, **ONE)
+    file = tables.project.contract_path("customers")
+    role = "customProperties: [{property: eventRole, value: sequence}]"
+    file.write_text(
+        file.read_text().replace("{name: note, logicalType: string", f"{{name: note, logicalType: string, {role}")
+    )
+    deliver(tables, *ROWS)
+    later = {**customer("2", "a", "later", 5, 99_999), "note": "9"}
+    table = pa.Table.from_pylist([later], SCHEMAS["customers"])
+    write_deltalake(tables.lake.warehouse.source("customers"), table, mode="append")
+    all_steps(tables.run(0, 2, "first"))
+    assert {row["segment"] for row in published(tables)} == {"b2b", "later", None}
 
 
 def test_replaced_rows(tmp_path: Path) -> None:
