@@ -131,7 +131,7 @@ def new_source(
     elif key is not None:
         raise typer.BadParameter("--key is for --reference; events have --event-id")
     elif event_time is None:
-        raise typer.BadParameter("--event-time is missing: the column with the time of an event. No events: --reference")
+        raise typer.BadParameter("--event-time is missing: the column with an event's time (no events: --reference)")
     columns = tuple(name.strip() for name in (key or "").split(",") if name.strip())
     roles = Roles(event_id or "", event_time or "", event_type, constant, document, columns)
     words = tuple(word.strip() for word in null_words or ())
