@@ -14,7 +14,7 @@ force. Ingestion judges what it takes as well, writes the broken rows to the qua
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -176,8 +176,13 @@ def ingest(
 def delivered(lake: Lake, path: str) -> set[tuple[str, int]]:
     """The deliveries in the table's history: feed and number; none from before all rows were replaced."""
     notes = [commit.note for commit in known_commits(lake, path)]
-    last = next((at for at, note in enumerate(notes) if WHOLE in note), len(notes))
+    last = next((at for at, note in enumerate(notes) if is_whole(note)), len(notes))
     return {(note["feed"], note["delivery"]) for note in notes[: last + 1] if "delivery" in note}
+
+
+def is_whole(note: Mapping[str, Any]) -> bool:
+    """Whether it is the note of a delivery that has replaced all rows."""
+    return "delivery" in note and note.get(WHOLE) is True
 
 
 def feeds(lake: Lake, path: str) -> set[str]:
@@ -265,8 +270,9 @@ class _Writer:
         """Whether the delivery is in the table: of one that is to be the whole table, whether it is."""
         if not self.whole:
             return (self.feed, number) in self.deliveries
-        last = next((commit.note for commit in known_commits(self.lake, self.path) if changes_rows(commit)), {})
-        return WHOLE in last and (last["feed"], last["delivery"]) == (self.feed, number)
+        commits = known_commits(self.lake, self.path)
+        last: Mapping[str, Any] = next((commit.note for commit in commits if changes_rows(commit)), {})
+        return is_whole(last) and (last["feed"], last["delivery"]) == (self.feed, number)
 
     def _replace(self, rows: pa.Table, number: int) -> tuple[Taken, pa.Table, int | None]:
         """As `_once`, of rows that take the place of all others."""
@@ -307,7 +313,7 @@ class _Writer:
 
     def _application(self) -> str:
         """The feed's own since all rows were replaced: what it had written before is gone."""
-        versions = (commit.version for commit in known_commits(self.lake, self.path) if WHOLE in commit.note)
+        versions = (commit.version for commit in known_commits(self.lake, self.path) if is_whole(commit.note))
         last = next(versions, None)
         return f"ingest {self.feed}" if last is None else f"ingest {self.feed} after {last}"
 
