@@ -68,7 +68,9 @@ class HeldRows(ABC):
         """`table`: the contract's columns, and others behind them; `parted`: which of its rows break the contract, of
         all, as keys are unique among all. `begins`: columns with the times at which events begin that last."""
         self.table, self.parted, self.contract = table, parted, contract
-        time = table.column(contract.event_time).combine_chunks()
+        time = pa.nulls(table.num_rows, pa.timestamp("us", "UTC"))
+        if not contract.is_reference:
+            time = table.column(contract.event_time).combine_chunks()
         self.timed: Bools = numbers(pc.is_valid(time))
         self.times: Int64s = numbers(time.cast(pa.int64()), 0)
         self.begins = self.times
