@@ -144,6 +144,10 @@ class AnyPlan(Reading, Protocol):
     def waits(self) -> bool:
         """Whether rows depend on how far time is known to have come: the `watermark` of `run_plan`."""
 
+    @property
+    def held_back(self) -> bool:
+        """Whether they do where all windows are asked for."""
+
     def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
         """`windows` (not empty) in order, cut so that each part's results are known by one hash: they change only where
         it changes. `hash` for all of them, where a plan is the same at all times."""
@@ -166,6 +170,10 @@ class OneForm:
     @property
     def waits(self) -> bool:
         return False
+
+    @property
+    def held_back(self: AnyPlan) -> bool:
+        return self.waits
 
     @property
     def parts_of_order(self) -> tuple[str, ...] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -29,12 +30,12 @@ from trendlake_retries import RetryCrashes
 from trendlake_steps import StepOperator
 
 from trendlake.cep_core import AnyPlan, Pattern, PatternErrors
-from trendlake.cep_core.errors import BadValueError
+from trendlake.cep_core.errors import BadValueError, TrendlakeError
 from trendlake.jobs.actions.steps import STEPS
 from trendlake.jobs.airflow.notify import asset_of
 from trendlake.pipelines.authoring.pattern_page import pattern_page
 from trendlake.pipelines.authoring.validate import compiled_quietly
-from trendlake.pipelines.contracts.pattern_source import sources_of
+from trendlake.pipelines.contracts.pattern_source import source_contract, sources_of
 from trendlake.pipelines.project.dag_names import ingestion_id, revision_id
 from trendlake.pipelines.project.paths import PUBLISHED, Project, find_project
 from trendlake.pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
@@ -142,10 +143,23 @@ def ingest_dags(read: Collection[str]) -> dict[str, DAG]:
     refuse_airflow(profile, project)
     contracts = project.source_contracts()
     names = [path.stem for path in contracts if path.stem in read and path.stem not in profile.sources]
-    return {ingestion_id(name): ingest_dag(name) for name in names}
+    return {ingestion_id(name): ingest_dag(name, replaces=is_reference(project, name)) for name in names}
 
 
-def ingest_dag(source: str) -> DAG:
+def is_reference(project: Project, source: str) -> bool:
+    """Whether the source is a reference table; False where its contract is wrong, as the command will tell."""
+    with suppress(TrendlakeError):
+        return source_contract(project, source).is_reference
+    return False
+
+
+def ingest_dag(source: str, *, replaces: bool) -> DAG:
+    """`replaces`: whether the files may be all rows of the table."""
+    params = {"files": Param([], type="array", items={"type": "string"}, description="CSV, Parquet or JSON files")}
+    asked = ""
+    if replaces:
+        params["replace"] = Param(False, type="boolean", description="The files are all rows of the table")
+        asked = " + (['--replace'] if params['replace'] else [])"
     with DAG(
         dag_id=ingestion_id(source),
         description=f"Files into {source}, then the revision of every pattern that reads it",
@@ -157,9 +171,9 @@ def ingest_dag(source: str) -> DAG:
         tags=["trendlake", "ingest", source],
         default_args=defaults(""),
         render_template_as_native_obj=True,
-        params={"files": Param([], type="array", items={"type": "string"}, description="CSV, Parquet or JSON files")},
+        params=params,
     ) as dag:
-        arguments = f"{{{{ ['ingest', '{source}'] + params['files'] }}}}"
+        arguments = f"{{{{ ['ingest', '{source}']{asked} + params['files'] }}}}"
         submitted("ingest", f"trendlake ingest {source}", arguments, outlets=[source_asset(source)])
     return dag
 

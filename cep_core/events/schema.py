@@ -244,10 +244,12 @@ def columns_of(table: pa.Table) -> dict[str, str]:
 
 def check_events(table: pa.Table, schema: EventSchema, columns: Sequence[str], roles: Sequence[str]) -> None:
     """Raises BadEventsError when a table of events lacks one of `columns`, its time is no timestamp, or a column of one
-    of the `roles` has a NULL."""
+    of the `roles` has a NULL. Rows of a reference table, where the schema names no time, need none."""
     for name in columns:
         if name not in table.column_names:
             raise BadEventsError(f"the events have no column '{name}'", hint=did_you_mean(name, table.column_names))
+    if not schema.event_time:
+        return
     stamp = table.schema.field(schema.event_time).type
     if not pa.types.is_timestamp(stamp):
         raise BadEventsError(f"column '{schema.event_time}' is not a timestamp but {stamp}")

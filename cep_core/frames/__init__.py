@@ -5,8 +5,9 @@ A file for each library, with the same functions (`Library`), which imports it o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -30,12 +31,40 @@ class Library(Protocol):
         """Results as a frame of the type of `like`."""
 
 
+class LazyFrame(Protocol):
+    """A frame of Spark, for types."""
+
+    def mapInArrow(self, function: Any, schema: Any) -> LazyFrame:  # noqa: N802 - Spark's name
+        """As Spark has it."""
+
+
+GROUP = "trendlake.frames"
+"""Entry points of functions that compute a query over frames of a package, whose name they have, where the rows are:
+called with the query, the frame, the names of the columns by role, and the other options of `evaluate`."""
+
+
+def of_its_own_engine(frame: Any) -> Callable[..., Any] | None:
+    """The function that computes over such a frame; None for frames that are read here. Raises NotSupportedError for
+    a frame of Spark where no such function is installed."""
+    if "pyspark" not in _packages(frame):
+        return None
+    for entry in entry_points(group=GROUP, name="pyspark"):
+        function: Callable[..., Any] = entry.load()
+        return function
+    message = "Trendlake is not installed as a package here, so that Spark's frames are not known"
+    raise NotSupportedError(message, hint="evaluate(pattern, df.toArrow()) brings its rows to this process")
+
+
+def _packages(frame: Any) -> list[str]:
+    return [one.__module__.partition(".")[0] for one in type(frame).__mro__]
+
+
 def library_of(frame: Any) -> Library:
     """The library of a frame. Raises TypeError for what is no frame, NotSupportedError for a frame of Spark."""
-    packages = [one.__module__.partition(".")[0] for one in type(frame).__mro__]
+    packages = _packages(frame)
     if "pyspark" in packages:  # it has Arrow's protocol too, by which all of its rows would come here
-        message = "evaluate does not read frames of Spark yet"
-        raise NotSupportedError(message, hint="evaluate(pattern, df.toArrow()) brings its rows to this process")
+        message = "evaluate reads one frame of Spark, and neither several frames nor reference tables"
+        raise NotSupportedError(message, hint="df.toArrow() brings its rows to this process")
     for package in packages:
         if package in LIBRARIES:
             return _module(LIBRARIES[package])

@@ -16,7 +16,7 @@ from trendlake.cep_core.events.local_times import in_zone, zoneless_columns
 from trendlake.cep_core.events.schema import EventSchema, columns_of, schema_of
 from trendlake.cep_core.events.tables import id_column, order_column
 from trendlake.cep_core.events.union import united
-from trendlake.cep_core.frames import Library, library_of
+from trendlake.cep_core.frames import LazyFrame, Library, library_of, of_its_own_engine
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.load import Query
 from trendlake.cep_core.lookups import ReferenceColumns, tables_of
@@ -34,7 +34,7 @@ Role: TypeAlias = str | Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class _Given:
+class EventsFrame:
     """A frame, and the names of the columns that play the roles of its events. `table`: its name, where the events are
     of several tables, each a frame; else ""."""
 
@@ -116,7 +116,7 @@ class _Given:
         return table
 
 
-def _only_type(plan: AnyPlan, column: str) -> str:
+def only_type(plan: AnyPlan, column: str) -> str:
     types = plan.event_types
     if types is None or len(types) != 1:
         several = f"{len(types)} event types" if types else "events of any type"
@@ -125,7 +125,7 @@ def _only_type(plan: AnyPlan, column: str) -> str:
     return types[0]
 
 
-def _rows_of(for_each: Any) -> Parameters | None:
+def family_rows(for_each: Any) -> Parameters | None:
     """The rows of a family: lists of values, or a frame with a column a parameter."""
     try:
         if for_each is None:
@@ -175,7 +175,7 @@ class _Events:
         given, needed = self.frames[""], plan.schema.sources((plan.schema.event_time, *plan.columns))
         table = given.events(needed)
         if "event_type" in KINDS[plan.kind].roles and given.event_type not in table.column_names:
-            kind = _only_type(plan, given.event_type) if given.event_type in needed else ""
+            kind = only_type(plan, given.event_type) if given.event_type in needed else ""
             types = pa.array([kind], pa.string()).take(pa.array(np.zeros(table.num_rows, np.int64)))
             table = table.append_column(given.event_type, types)
         return {"": table}
@@ -195,10 +195,10 @@ class _Events:
         return None if actual == schemas else actual if self.several else actual[""]
 
 
-def _given(table: str, frame: Any, roles: Mapping[str, Any]) -> _Given:
+def _given(table: str, frame: Any, roles: Mapping[str, Any]) -> EventsFrame:
     library = library_of(frame)
     names: dict[str, Any] = {role: _name_for(table, role, name) for role, name in roles.items()}
-    return _Given(table, library, frame, library.schema(frame), **names)
+    return EventsFrame(table, library, frame, library.schema(frame), **names)
 
 
 def _name_for(table: str, role: str, name: Role | None) -> str | None:
@@ -254,6 +254,8 @@ def evaluate(
     query: Query, frame: pl.LazyFrame | Mapping[str, pl.LazyFrame], **options: Unpack[Options]
 ) -> pl.LazyFrame: ...
 @overload
+def evaluate(query: Query, frame: LazyFrame, **options: Unpack[Options]) -> LazyFrame: ...  # of Spark
+@overload
 def evaluate(query: Query, frame: object, **options: Unpack[Options]) -> pa.Table: ...  # a reader of a reader
 def evaluate(
     query: Query,
@@ -275,7 +277,7 @@ def evaluate(
     `frame`: of pandas, Polars (also lazy), DuckDB, a table, batch, reader or dataset of Arrow, or any object with
     `__arrow_c_stream__`; for a query with `sources` several, {"orders": orders, "payments": payments}. Only the columns
     that the query reads are converted. Relations of DuckDB, datasets and other objects give a pyarrow.Table. Rows are
-    ordered by time, then by their key.
+    ordered by time, then by their key. A frame of Spark gives a frame of Spark without order, and no job starts.
 
     `event_id`, `event_time`, `event_type`, `sequence`, `document` (of kind xml_join): the columns that play these
     roles; with several frames also by table, event_time={"payments": "paid_at"}. Without a column of types, each row is
@@ -297,12 +299,15 @@ def evaluate(
     never true, such as `x.price = NULL`.
 
     Raises PatternErrors for mistakes of the query, BadEventsError for those of a frame and for an unknown zone. Raises
-    LookupRepeatedError where a reference table has two rows of a key at one moment, TypeError for what is no frame,
-    NotSupportedError for a frame of Spark.
+    LookupRepeatedError where a reference table has two rows of a key at one moment, TypeError for what is no frame.
     """
-    names = {"event_id": event_id, "event_time": event_time, "event_type": event_type}
-    given = _Events(frame, {**names, "sequence": sequence, "document": document}, reference or {})
-    rows, columns = _rows_of(for_each), given.reference_columns()
+    names: dict[str, Role | None] = {"event_id": event_id, "event_time": event_time, "event_type": event_type}
+    names |= {"sequence": sequence, "document": document}
+    if (compute := of_its_own_engine(frame)) is not None:
+        more = {"reference": reference, "for_each": for_each, "watermark": watermark, "time_zone": time_zone}
+        return compute(query, frame, names, **more)
+    given = _Events(frame, names, reference or {})
+    rows, columns = family_rows(for_each), given.reference_columns()
     plan = compile_with(query, given.schema, columns, rows)
     tables = given.tables(plan)
     if (retyped := given.retyped(plan.kind, tables)) is not None:
@@ -321,13 +326,13 @@ def evaluate(
         if time_zone is None
     ]
     warn_of(plan, events, unstated, stacklevel=3)
-    until = None if watermark is None else _microseconds(watermark)
+    until = None if watermark is None else microseconds_of(watermark)
     answer = _in_order(run_plan(plan, events, None, until, looked_up), plan)
     library = given.library
     assert library is not None
     return library.from_arrow(answer, next(iter(given.frames.values())).frame)
 
 
-def _microseconds(time: datetime) -> int:
+def microseconds_of(time: datetime) -> int:
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
     return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

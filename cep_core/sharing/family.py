@@ -135,6 +135,10 @@ class FamilyPlan(OneForm):
         return self.template.waits
 
     @property
+    def held_back(self) -> bool:
+        return self.template.held_back
+
+    @property
     def key(self) -> tuple[str, ...]:
         return (*self.parameters.names, *self.template.key)
 

@@ -27,15 +27,18 @@ SOURCES = ("flights",)
 
 
 def ingest_files(
-    source: str, files: list[Path], profile: str | None, project_dir: Path | None, *, again: bool
+    source: str, files: list[Path], profile: str | None, project_dir: Path | None, *, again: bool, whole: bool
 ) -> dict[str, Any]:
     """Ingests files into the table of `source`, one delivery each. A file that was ingested before is skipped; with
-    `again` its rows are compared like those of any other.
+    `again` its rows are compared like those of any other. `whole`: all files together are the rows of a reference
+    table, in place of those that it has.
 
     Raises SourceFileError before anything is written, and DeliveryError for a file that is refused, after the files
     before it have been written.
     """
     place = find_place(project_dir, profile, writes=True)
+
+    import pyarrow as pa
 
     from trendlake.pipelines.contracts.contract import load_contract
     from trendlake.pipelines.ingest.deliver import ingest
@@ -44,21 +47,25 @@ def ingest_files(
     from trendlake.pipelines.lake.road import Roads
 
     contract = load_contract(place.project.contract_path(source))
-    if any(map(is_xml, files)):
+    if any(map(is_xml, files)) and not whole:
         return _ingest_documents(source, files, place, contract, again=again)
-    tables = [(path, read_file(path, contract, others=False)) for path in files]
+    tables = [(path, read_file(path, contract, others=False), feed_of(path)) for path in files]
+    if whole:
+        together = ", ".join(map(str, files))
+        tables = [(Path(together), pa.concat_tables([rows for _, rows, _ in tables]), feed_of(*files))]
     roads = Roads(place.profile.limits)
     records: list[dict[str, Any]] = []
     outcomes: list[Taken] = []
     with session(place, f"trendlake ingest {source}", writes=True) as lake:
-        for path, table in tables:
+        for path, table, feed in tables:
             record = ingest(
                 lake,
                 contract,
                 [table],
-                feed=feed_of(path),
+                feed=feed,
                 run_id=manual_run_id("ingest"),
                 again=again,
+                whole=whole,
                 progress=lambda _, taken: outcomes.append(taken),
                 roads=roads,
             )
@@ -125,7 +132,7 @@ def describe(taken: Taken) -> str:
     if taken.again:
         return f"{rows}  (there already: this delivery has been ingested before)"
     counts = {
-        "new": taken.new,
+        "new" if taken.in_place_of is None else f"in place of {taken.in_place_of:,}": taken.new,
         "replaced": taken.replaced,
         "there already": taken.there,
         "older than the existing row": taken.older,

@@ -72,8 +72,9 @@ def _again(
 
     by_option = {
         "--from": sample,
-        "--event-id": roles.event_id,
-        "--event-time": roles.event_time,
+        "--event-id": roles.event_id or None,
+        "--event-time": roles.event_time or None,
+        "--key": ",".join(roles.key) or None,
         "--event-type": roles.event_type,
         "--type": roles.constant,
         "--document": roles.document,
@@ -82,8 +83,9 @@ def _again(
         "--project-dir": project_dir,
     }
     parts = [part for option, value in by_option.items() if value is not None for part in (option, str(value))]
+    reference = " --reference" if roles.is_reference else ""
     stated = null_word_options(words)
-    return command(f"new source {name} {' '.join(map(shlex.quote, parts))} {stated} --overwrite")
+    return command(f"new source {name} {' '.join(map(shlex.quote, parts))}{reference} {stated} --overwrite")
 
 
 def write_source_of_documents(
@@ -125,7 +127,12 @@ def write_source_of_table(
     if left_out:
         typer.echo(f"left out, of names or types that contracts do not take: {', '.join(left_out)}")
     typer.echo(f"wrote {noted}: {name} is read at {place}, and never changed")
-    typer.echo(f"next: {command(f'new pattern NAME --source {name}')}")
+    if roles.is_reference:
+        typer.echo(
+            f"next: name it under `lookup` of a pattern: {{NAME: {{table: {name}, key: COLUMN, columns: [COLUMN]}}}}"
+        )
+    else:
+        typer.echo(f"next: {command(f'new pattern NAME --source {name}')}")
     return {"wrote": [path, noted], "left_out": left_out}
 
 
@@ -133,12 +140,12 @@ def write_pattern(name: str, source: str, kind: str | None, project_dir: Path | 
     """A pattern to begin with. Raises ProjectError, ContractErrors."""
     from trendlake.pipelines.authoring.free_names import refuse_pattern
     from trendlake.pipelines.authoring.scaffold import new_pattern
-    from trendlake.pipelines.contracts.pattern_source import source_contract
+    from trendlake.pipelines.contracts.pattern_source import contract_of_events
     from trendlake.pipelines.project.profile import profile_or_default
 
     project = find_project(project_dir)
     refuse_pattern(project, profile_or_default(project), name)
-    path = new_pattern(project, name, source_contract(project, source, (name,)), kind)
+    path = new_pattern(project, name, contract_of_events(project, source, (name,)), kind)
     typer.echo(f"wrote {path}: say in it what to find")
     typer.echo(f"next: {command(f'validate {shlex.quote(str(path))}')}")
     return {"wrote": [path]}

@@ -76,16 +76,16 @@ def _print(
         console.print(f"{count:>9,}  {name}", soft_wrap=True)
     if not total:
         return
-    key, when = contract.roles["event_id"], contract.event_time
+    shown = [contract.named_by, *filter(None, (contract.event_time,))]
     table = Table(title=f"{len(rows):,} of {plural(total, 'row')}", title_justify="left", **frame())
-    for name in (ID, key, when, "reason", RUNS):
+    for name in (ID, *shown, "reason", RUNS):
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(row[ID], *[_text(row[name]) for name in (key, when)], row["reason"], str(row[RUNS]))
+        table.add_row(row[ID], *[_text(row[name]) for name in shown], row["reason"], str(row[RUNS]))
     console.print(table)
     if out is None:
-        shown = command(f"quarantine show {contract.name} --out FILE.csv")
-        console.print(f"to repair them: `{shown}`", soft_wrap=True)
+        typed = command(f"quarantine show {contract.name} --out FILE.csv")
+        console.print(f"to repair them: `{typed}`", soft_wrap=True)
     else:
         replayed = command(f"quarantine replay {contract.name} {shlex.quote(str(out))}")
         console.print(f"wrote {out}; repair its rows, then: `{replayed}`", soft_wrap=True)

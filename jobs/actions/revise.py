@@ -92,26 +92,31 @@ def revise_several(
         if len(failures) < len(documents):
             for step in REVISE_STEPS:
                 write_step(progress, step, f"{len(documents) - len(failures)} of {plural(len(documents), 'pattern')}")
-    return _verdict({"patterns": documents})
+    return verdict_of({"patterns": documents})
 
 
 def revise_source(source: str, run_id: str | None, profile: str | None, folder: Path | None) -> Verdict:
     """Revises all published patterns that read a source, then those that read their results, in one Spark session. An
     error in one pattern is printed, and the others go on; the verdict is then not good. Raises ProjectError where no
     pattern reads the source."""
+    place = find_place(folder, profile, writes=True)
+    documents = _revise_each(place, readers_of(place, source), run_id, if_published=True)
+    return verdict_of({"source": source, "patterns": documents})
+
+
+def readers_of(place: Place, source: str) -> list[str]:
+    """As `patterns_below`. Raises ProjectError where there is none."""
     from trendlake.cep_core.errors import did_you_mean
     from trendlake.pipelines.errors import ProjectError
 
-    place = find_place(folder, profile, writes=True)
     names = patterns_below(place, source)
     if not names:
         hint = did_you_mean(source, sorted({table for read in _sources(place).values() for table in read}))
         raise ProjectError(f"no pattern reads the source '{source}'", hint=hint)
-    documents = _revise_each(place, names, run_id, if_published=True)
-    return _verdict({"source": source, "patterns": documents})
+    return names
 
 
-def _verdict(document: dict[str, Any]) -> Verdict:
+def verdict_of(document: dict[str, Any]) -> Verdict:
     codes = [item["error"]["code"] for item in document["patterns"] if "error" in item]
     return Verdict(document, good=not codes, fault=FAULT in codes)
 

@@ -142,7 +142,7 @@ def print_record(record: Record) -> None:
             typer.echo(f"{check.name.replace('_', ' '):<14} {as_typed(check.observed)}")
         elif check.name == "set_apart":
             if check.failed:
-                see = command(f"quarantine show {record.source}")
+                see = command(f"quarantine show {(check.data or {}).get('source') or record.source}")
                 typer.echo(f"{'quarantined':<14} {check.observed}: `{see}`")
         elif check.failed:
             typer.echo(f"{'':<14} {check.name}: {check.observed}")

@@ -1,9 +1,10 @@
-"""`trendlake try`: runs a pattern on a sample of its source, in this process, and writes nothing."""
+"""`trendlake try`: runs a pattern on a sample of its tables, in this process, and writes nothing."""
 
 from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,18 +18,21 @@ from trendlake.pipelines.results.columns import rank_of
 
 if TYPE_CHECKING:
     from trendlake.cep_core import AnyPlan, Pattern
-    from trendlake.pipelines.authoring.trial import Sample
-    from trendlake.pipelines.contracts.contract import Contract
+    from trendlake.pipelines.authoring.trial import Sample, TableSample
+    from trendlake.pipelines.check import Check
+    from trendlake.pipelines.contracts.sources import Sources
 
 
 @dataclass(frozen=True)
 class TryOptions:
-    """Options of the command. `since`, `until`: both or none; `events`: a file instead of the source's table."""
+    """Options of the command. `since`, `until`: both or none; `events`: a file instead of the source's table, `tables`:
+    of tables by name, each as NAME=FILE."""
 
     pattern: str
     since: str | None
     until: str | None
     events: Path | None
+    tables: tuple[str, ...]
     most: int
     limit: int
     as_json: bool
@@ -52,7 +56,6 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     raises for errors of the pattern, the contract and the source."""
     from trendlake.cep_core import PatternWarning
     from trendlake.pipelines.authoring.advice import certain
-    from trendlake.pipelines.authoring.trial import refuse_lookups
     from trendlake.pipelines.authoring.validate import compiled
     from trendlake.pipelines.contracts.pattern_source import sources_of
 
@@ -61,41 +64,58 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
         warnings.simplefilter("ignore", PatternWarning)
         pattern, plan = compiled(place.project, place.project.pattern_path(options.pattern))
     interval = None if typed is None else interval_of(pattern, *typed, remark=not options.as_json)
-    refuse_lookups(pattern)
-    contract = sources_of(place.project, pattern).contract
+    sources = sources_of(place.project, pattern)
+    files = _files(options, pattern.name, sources)
     began = time.monotonic()
-    if options.events is not None:
-        trial, where = _of_file(options.events, options.most, pattern, plan, contract, interval), f"{options.events}"
-    else:
-        trial, where = _of_table(options, place, interval)
-    notes = [*plan.warnings, *trial.notes, *certain(contract.advice)]
+    trial, where = _sample(options, place, (pattern, plan, sources), files, interval)
+    notes = [
+        *plan.warnings,
+        *trial.notes,
+        *(note for table in sources.every for note in certain(table.contract.advice)),
+    ]
     if options.as_json:
         return _document(pattern, plan, trial, where) | {"notes": notes}
     _print(options, pattern, plan, trial, where, notes, time.monotonic() - began)
     return None
 
 
-def _of_file(
-    file: Path, most: int, pattern: Pattern, plan: AnyPlan, contract: Contract, interval: tuple[int, int] | None
-) -> Sample:
+def _files(options: TryOptions, pattern: str, sources: Sources) -> dict[str, Path]:
+    """The file of each table that has one, by the table's name. Raises ProjectError."""
+    from trendlake.pipelines.authoring.trial_tables import files_of
+    from trendlake.pipelines.errors import ProjectError
+
+    typed = list(options.tables)
+    names = [table.contract.name for table in sources.every]
+    if options.events is not None:
+        if sources.united:
+            hint = " ".join(f"--table {name}=FILE" for name in sources.names)
+            raise ProjectError(
+                f"--events {options.events}: {pattern} reads events of {', '.join(sources.names)}", hint=f"give {hint}"
+            )
+        typed.insert(0, f"{sources.contract.name}={options.events}")
+    return files_of(typed, names, pattern)
+
+
+def _sample(
+    options: TryOptions,
+    place: Place,
+    read: tuple[Pattern, AnyPlan, Sources],
+    files: Mapping[str, Path],
+    interval: tuple[int, int] | None,
+) -> tuple[Sample, str]:
+    """The sample, and where it is from."""
     from trendlake.pipelines.authoring.trial import sample
-    from trendlake.pipelines.authoring.trial_file import FileOfEvents
+    from trendlake.pipelines.authoring.trial_table import QUICK
+    from trendlake.pipelines.authoring.trial_tables import TrialTables
+    from trendlake.pipelines.runs.run import Run
 
-    late = contract.lateness_us or 0 if pattern.consistency == "strong" else 0
-    return sample(plan, FileOfEvents(file, contract, plan, late), most, interval)
-
-
-def _of_table(options: TryOptions, place: Place, interval: tuple[int, int] | None) -> tuple[Sample, str]:
-    from trendlake.pipelines.authoring.trial import sample
-    from trendlake.pipelines.authoring.trial_table import QUICK, table_of_events
-    from trendlake.pipelines.runs.run import prepare
-
+    pattern, plan, sources = read
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
     with session(Place(place.project, quick), f"trendlake try {options.pattern}") as lake:
         times = interval or (0, 1)
-        run = prepare(lake, place.project, quick, options.pattern, "try", *times)
-        source = table_of_events(run)
-        return sample(run.plan, source, options.most, interval), f"{run.contract.name} at version {source.version}"
+        run = Run(lake, place.project, quick, pattern, sources.of_plan(plan), plan, "try", *times)
+        tables = TrialTables.of(run, files)
+        return sample(run.plan, tables, options.most, interval), tables.where
 
 
 def _print(
@@ -152,14 +172,23 @@ def _coverage_lines(plan: AnyPlan, trial: Sample) -> list[tuple[str, str]]:
         sides = [plural(count, f"{which} window") for count, which in ((older, "older"), (newer, "newer")) if count]
         lines.append(("left out", f"{' and '.join(sides)}: --from and --to, or --max-events, take them in"))
     lines += outside
-    if trial.broken:
-        reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(trial.broken.items()))
-        lines.append(
-            ("broken", f"{plural(sum(trial.broken.values()), 'row')} that broke the contract did not count: {reasons}")
-        )
+    lines += [("broken", _broken_line(table, len(trial.tables) > 1)) for table in trial.tables if table.broken]
+    lines += [("lookup", _missing_line(check)) for check in trial.lookups]
     if trial.open and trial.newest is not None:
         lines.append(("open", f"{plural(trial.open, 'window')} not yet over at the newest event, {_at(trial.newest)}"))
     return lines
+
+
+def _broken_line(table: TableSample, named: bool) -> str:
+    reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(table.broken.items()))
+    rows = plural(sum(table.broken.values()), "row")
+    whose = f"of {table.name} that broke its contract" if named else "that broke the contract"
+    return f"{rows} {whose} did not count: {reasons}"
+
+
+def _missing_line(check: Check) -> str:
+    """Of the check of a lookup."""
+    return f"{check.observed}{f'; {check.expected} is allowed: a run publishes nothing' if check.failed else ''}"
 
 
 def _document(pattern: Pattern, plan: AnyPlan, trial: Sample, where: str) -> dict[str, Any]:
@@ -176,10 +205,30 @@ def _document(pattern: Pattern, plan: AnyPlan, trial: Sample, where: str) -> dic
         "rows_taken": trial.taken,
         "rows_of_source": trial.there,
         "events": trial.good,
-        "broken": dict(trial.broken),
+        "broken": _broken(trial),
+        "tables": [_table(table) for table in trial.tables],
+        "lookups": [check.data for check in trial.lookups],
         "unjudged": [],
         "rows": _ranked(plan, trial),
     }
+
+
+def _table(table: TableSample) -> dict[str, Any]:
+    return {
+        "table": table.name,
+        "source": table.where,
+        "reference": table.reference,
+        "rows_taken": table.rows,
+        "rows_of_table": table.there,
+        "broken": dict(table.broken),
+    }
+
+
+def _broken(trial: Sample) -> dict[str, int]:
+    """How many rows broke each rule first; of several tables by `table: rule`."""
+    named = len(trial.tables) > 1
+    counts = [(table, rule, count) for table in trial.tables for rule, count in table.broken.items()]
+    return {f"{table.name}: {rule}" if named else rule: count for table, rule, count in counts}
 
 
 def _moment(micros: int) -> datetime:

@@ -42,7 +42,10 @@ def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] =
 @guarded
 def new_source(
     name: Annotated[str, typer.Argument(help="The source's name.")],
-    event_time: Annotated[str, typer.Option("--event-time", help="The column with the time of an event; XML: a path.")],
+    event_time: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--event-time", help="The column with the time of an event; XML: a path."),
+    ] = None,
     event_id: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--event-id", help="The column with the id of an event, or several: carrier,day. XML: a path."),
@@ -79,6 +82,13 @@ def new_source(
         Optional[list[str]],  # noqa: UP045
         typer.Option("--null-word", help="A text that means NULL in a file, as NA and null do; repeatable."),
     ] = None,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Rows are no events: patterns look their columns up.")
+    ] = False,
+    key: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--key", help="Of reference rows: the column that tells them apart, or several: id,since."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the contract, if there is one.")] = False,
     table: Annotated[
         Optional[str],  # noqa: UP045
@@ -89,7 +99,8 @@ def new_source(
 ) -> dict[str, Any]:
     """Write the data contract of a new source.
 
-    Its columns are those of a file, or of an existing Delta table.
+    Its columns are those of a file, or of an existing Delta table. A source has events; or, with --reference, rows that
+    patterns look up, such as customers.
 
     Example: trendlake new source trades --from trades.csv --event-id id --event-time at --type Trade
 
@@ -97,6 +108,10 @@ def new_source(
     Europe/Berlin
 
     Example: trendlake new source cgm --from cgm.csv --event-id time --event-time time --type Reading --null-word nil
+
+    Example: trendlake new source customers --from customers.csv --reference
+
+    Example: trendlake new source prices --from prices.csv --reference --key item,since
 
     Example: trendlake new source trades --table /lake/trades --event-id id --event-time at --event-type kind
 
@@ -108,12 +123,24 @@ def new_source(
     from trendlake.pipelines.authoring.source_file import TimeOptions
     from trendlake.pipelines.ingest.readers.xml_names import is_xml
 
-    roles = Roles(event_id or "", event_time, event_type, constant, document)
+    if reference:
+        if any(value is not None for value in (event_id, event_time, event_type, constant, document, document_path)):
+            raise typer.BadParameter(
+                "--reference is for rows that are no events: they have no id, time, type, document"
+            )
+    elif key is not None:
+        raise typer.BadParameter("--key is for --reference; events have --event-id")
+    elif event_time is None:
+        raise typer.BadParameter("--event-time is missing: the column with an event's time (no events: --reference)")
+    columns = tuple(name.strip() for name in (key or "").split(",") if name.strip())
+    roles = Roles(event_id or "", event_time or "", event_type, constant, document, columns)
     words = tuple(word.strip() for word in null_words or ())
     if (words or overwrite) and (sample is None or is_xml(sample)):
-        raise typer.BadParameter("--null-word and --overwrite are for files of events: --from FILE")
-    if event_id is None and (sample is None or is_xml(sample)):
+        raise typer.BadParameter("--null-word and --overwrite are for files of rows: --from FILE")
+    if event_id is None and not reference and (sample is None or is_xml(sample)):
         raise typer.BadParameter("--event-id is missing: the column with the id of an event; of XML a path")
+    if sample is not None and is_xml(sample) and reference:
+        raise typer.BadParameter("--reference is for CSV, Parquet and JSON files, and for tables")
     if sample is not None and table is None and is_xml(sample):
         if any(value is not None for value in (event_type, constant, document, time_zone)):
             raise typer.BadParameter("XML files give id, time and document: no type, column or time zone is stated")
@@ -160,26 +187,35 @@ def ingest(
     again: Annotated[
         bool, typer.Option("--again", help="Also compare the rows of files that were ingested before.")
     ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Reference tables: the files are all rows, in one commit.")
+    ] = False,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
 ) -> dict[str, Any]:
-    """Load files of events into a source's table.
+    """Load files of events, or of reference rows, into a source's table.
 
     Adds new rows, replaces corrected rows and skips unchanged rows.
 
     Rows are compared by the contract's key. A row with a known key and other values is a correction: it replaces the
     row if the contract has `corrections: replace`; otherwise the file is refused.
 
+    With --replace the rows of all files take the place of all rows of a reference table.
+
     Example: trendlake ingest flights
 
     Example: trendlake ingest trades january.csv february.parquet
 
     Example: trendlake ingest news feeds/
+
+    Example: trendlake ingest customers customers.csv --replace
     """
     from trendlake.jobs.actions.ingest import ingest_files, ingest_source
 
     if files:
-        return ingest_files(source, files, profile, project_dir, again=again)
+        return ingest_files(source, files, profile, project_dir, again=again, whole=replace)
+    if replace:
+        raise typer.BadParameter("--replace needs files: trendlake ingest NAME FILE --replace")
     return ingest_source(source, profile, project_dir)
 
 
@@ -219,7 +255,10 @@ def delete_rows(
 def generate(
     stream: Annotated[
         str,
-        typer.Argument(help="stock, closes, cluster, feeds, linear_road, posts, quotes, retail, rumor or shipments."),
+        typer.Argument(
+            help="stock, closes, cluster, feeds, linear_road, posts, quotes, retail, rumor, shipments, shop_orders, "
+            "shop_payments or shop_customers."
+        ),
     ],
     events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
     seconds: Annotated[
@@ -231,7 +270,8 @@ def generate(
         typer.Option(
             "--rate",
             help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none; "
-            "quotes and retail 10, feeds and rumor 1, shipments and posts 0.1, closes 24 a day.",
+            "quotes and retail 10, feeds and rumor 1, shipments, posts, shop_orders and shop_payments 0.1, "
+            "shop_customers 0.01 changes, closes 24 a day.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,

@@ -24,7 +24,17 @@ def try_(
     until: Annotated[Optional[str], typer.Option("--to", help="See --from.")] = None,  # noqa: UP045
     events: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--events", help="A file of events (CSV, Parquet, JSON) instead of the table; needs no Spark."),
+        typer.Option(
+            "--events", help="A file (CSV, Parquet, JSON) instead of the one table of events; needs no Spark."
+        ),
+    ] = None,
+    tables: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--table",
+            metavar="NAME=FILE",
+            help="A file instead of a table of `sources` or `lookup`; may be repeated. Others are read as they are.",
+        ),
     ] = None,
     most: Annotated[int, typer.Option("--max-events", min=1, help="Upper limit of events in the sample.")] = 50_000,
     limit: Limit = 20,
@@ -38,14 +48,19 @@ def try_(
 
     The sample has whole windows only, so that each row is what a run would publish for the same events.
 
+    Rows of a file are judged by the contract of its table. --events FILE is --table SOURCE=FILE in short.
+
     Example: trendlake try delay_snowball --sample
 
     Example: trendlake try delay_snowball --from 2013-02-01 --to 2013-02-08 --limit 5
 
     Example: trendlake try my_pattern --events trades.csv --json
+
+    Example: trendlake try unpaid --table orders=o.csv --table payments=p.csv
     """
     from trendlake.jobs.actions.try_pattern import TryOptions, try_pattern
 
-    if sample and (since or until or events):
-        raise typer.BadParameter("--sample selects the newest windows: leave out --from, --to and --events")
-    return try_pattern(TryOptions(pattern, since, until, events, most, limit, as_json), profile, project_dir)
+    if sample and (since or until or events or tables):
+        raise typer.BadParameter("--sample selects the newest windows: leave out --from, --to, --events and --table")
+    options = TryOptions(pattern, since, until, events, tuple(tables or ()), most, limit, as_json)
+    return try_pattern(options, profile, project_dir)

@@ -37,6 +37,9 @@ def revise(
     unlimited: Annotated[
         bool, typer.Option("--all", help="Also where reference rows change more windows than `most_windows`.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what would be done: tables, changes, windows.")
+    ] = False,
     progress: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--progress", help="Of an Airflow task: as of `trendlake run-steps`.", hidden=True),
@@ -51,8 +54,11 @@ def revise(
     Example: trendlake revise delay_snowball
 
     Example: trendlake revise --source flights
+
+    Example: trendlake revise --source flights --dry-run
     """
     from trendlake.jobs.actions.revise import revise_pattern, revise_several, revise_source
+    from trendlake.jobs.actions.revise_dry_run import dry_run_pattern, dry_run_several, dry_run_source
     from trendlake.jobs.actions.run import selects
 
     if (not patterns) == (source is None):
@@ -60,6 +66,12 @@ def revise(
     several = not patterns or len(patterns) > 1 or selects(patterns[0])
     if unlimited and several:
         raise typer.BadParameter("--all is of one PATTERN")
+    if dry_run and patterns and several:
+        return dry_run_several(patterns, profile, project_dir, if_published=if_published)
+    if dry_run and patterns:
+        return dry_run_pattern(patterns[0], profile, project_dir, if_published=if_published, unlimited=unlimited)
+    if dry_run:
+        return dry_run_source(str(source), profile, project_dir)
     if patterns and (len(patterns) > 1 or progress is not None or selects(patterns[0])):
         return revise_several(patterns, run_id, progress, profile, project_dir, if_published=if_published)
     if patterns:

@@ -87,19 +87,26 @@ schedule: "@daily"
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns are an event's id, time and type; or the one type that all events have."""
+    """Which columns are an event's id, time and type; or the one type that all events have. Of a reference table, whose
+    rows are no events: its key."""
 
-    event_id: str
+    event_id: str = ""
     """Or columns that identify an event together, with commas between them."""
-    event_time: str
+    event_time: str = ""
     event_type: str | None = None
     constant: str | None = None
     document: str | None = None
     """The column of XML documents, which have no type."""
+    key: tuple[str, ...] = ()
+    """Columns that identify a row of a reference table together."""
+
+    @property
+    def is_reference(self) -> bool:
+        return not self.event_time
 
     @property
     def id_columns(self) -> tuple[str, ...]:
-        return tuple(name.strip() for name in self.event_id.split(","))
+        return tuple(name.strip() for name in self.event_id.split(",")) if self.event_id else ()
 
     @property
     def made_id(self) -> bool:
@@ -253,8 +260,9 @@ def _write_new(path: Path, text: str) -> bool:
 def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str]:
     """The role of each column that has one: of the columns of a table or file, and of `ID_COLUMN` where the id is made
     of others. Raises ProjectError for a missing column."""
-    named = [("event_time", roles.event_time), ("event_type", roles.event_type), ("document", roles.document)]
-    for role, column in [*(("event_id", column) for column in roles.id_columns), *named]:
+    named = [("event_time", roles.event_time or None), ("event_type", roles.event_type), ("document", roles.document)]
+    keys = [*(("event_id", column) for column in roles.id_columns), *(("key", column) for column in roles.key)]
+    for role, column in [*keys, *named]:
         if column is not None and column not in columns.names:
             hint = did_you_mean(column, columns.names) or f"there are {', '.join(columns.names)}"
             raise ProjectError(f"there is no column '{column}' to be the {role}", hint=hint)
@@ -262,6 +270,8 @@ def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str]:
         raise ProjectError(f"--type: patterns cannot name '{roles.constant}'", hint="a name of letters, such as Trade")
     if roles.made_id:
         _check_id_columns(columns, roles)
+    if roles.is_reference:
+        return {}
     ids = ("event_id", ID_COLUMN if roles.made_id else roles.id_columns[0])
     return {column: role for role, column in [ids, *named] if column is not None}
 
@@ -295,7 +305,7 @@ def _contract(name: str, columns: pa.Schema, roles: Roles, form: FileForm) -> di
     role_of = check_roles(columns, roles)
     if roles.document is not None and (roles.event_type is not None or roles.constant is not None):
         raise ProjectError("documents have no type", hint="leave out --event-type and --type")
-    if roles.document is None and (roles.event_type is None) == (roles.constant is None):
+    if roles.document is None and not roles.is_reference and (roles.event_type is None) == (roles.constant is None):
         raise ProjectError(
             "say what type events have: a column that tells it, or one type for all",
             hint="--event-type COLUMN or --type NAME; --document COLUMN of XML documents",
@@ -321,8 +331,12 @@ def _contract(name: str, columns: pa.Schema, roles: Roles, form: FileForm) -> di
             if item["name"] in roles.id_columns:
                 item["required"] = True
         properties = [id_column, *properties]
+    for item in properties:
+        if item["name"] in roles.key:
+            item |= {"required": True, "unique": True} if len(roles.key) == 1 else {}
+            item |= {"primaryKey": True, "primaryKeyPosition": 1 + roles.key.index(item["name"])}
     table["properties"] = properties
-    return {
+    about: dict[str, Any] = {
         "apiVersion": "v3.1.0",
         "kind": "DataContract",
         "id": f"source-{name}",
@@ -330,8 +344,9 @@ def _contract(name: str, columns: pa.Schema, roles: Roles, form: FileForm) -> di
         "name": name,
         "status": "draft",
         "schema": [table],
-        "slaProperties": [{"property": "latency", "value": 1, "unit": "d"}],
     }
+    late = [{"property": "latency", "value": 1, "unit": "d"}]
+    return about if roles.is_reference else about | {"slaProperties": late}
 
 
 def _column(

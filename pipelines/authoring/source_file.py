@@ -1,11 +1,12 @@
-"""A file of events, taken on as a source: its first contract, with the types, times and id that its values allow."""
+"""A file of events, or of reference rows, taken on as a source: its first contract, with the types, times and id that
+its values allow."""
 
 from __future__ import annotations
 
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -64,6 +65,9 @@ def new_source_of_file(
     _check_options(options)
     with read_once(sample, null_words) as file:
         columns, form, notes = _columns(file, roles, options)
+        if roles.is_reference:
+            roles, note = _with_key(file, columns, roles)
+            notes.append(note)
         doubts = _doubts(file, columns, roles)
     words = tuple(dict.fromkeys(word for reason in doubts.values() for word in reason.null_words))
     notes += [_note_of_type(columns.field(one), reason) for one, reason in doubts.items()]
@@ -77,17 +81,19 @@ def _columns(file: FileCells, roles: Roles, options: TimeOptions) -> tuple[pa.Sc
     `new_source_of_file`."""
     columns = file.schema
     refuse_column_names(file.path, columns.names)
-    if not roles.event_id:
+    if not roles.event_id and not roles.is_reference:
         raise _no_id(file, columns)
     check_roles(columns, roles)
     texts = [column.name for column in columns if is_text(column.type)]
     moments = [column.name for column in columns if pa.types.is_timestamp(column.type)]
-    time_columns = _time_columns(file, list(dict.fromkeys([roles.event_time, *moments, *texts])), roles, options)
+    named = dict.fromkeys(filter(None, [roles.event_time, *moments, *texts]))
+    time_columns = _time_columns(file, list(named), roles, options)
     times, notes = _times(time_columns, roles)
     types = {one: MOMENT if has_clock(how.format) else pa.date32() for one, how in times.items()}
-    types[roles.event_time] = MOMENT
-    if not roles.made_id:  # as it is written: an id 007 is not 7
-        types[roles.id_columns[0]] = pa.string()
+    if not roles.is_reference:
+        types[roles.event_time] = MOMENT
+        if not roles.made_id:  # as it is written: an id 007 is not 7
+            types[roles.id_columns[0]] = pa.string()
     columns = pa.schema([column.with_type(types.get(column.name, column.type)) for column in columns])
     zoned = [
         one for one in time_columns if time_columns[one].zoneless and pa.types.is_timestamp(columns.field(one).type)
@@ -95,7 +101,9 @@ def _columns(file: FileCells, roles: Roles, options: TimeOptions) -> tuple[pa.Sc
     times |= {one: TimeFormat(times.get(one, TimeFormat()).format, options.zone or UTC) for one in zoned}
     form = FileForm(times, {one: tuple(words) for one, words in file.null_words.items()})
     _check_values(file, columns, roles, form)
-    notes += [*_check_id(file, columns, roles), *_notes_of_zone(zoned, options)]
+    if not roles.is_reference:
+        notes += _check_id(file, columns, roles)
+    notes += _notes_of_zone(zoned, options)
     return columns, form, [*notes, *_notes_of_words(file, columns)]
 
 
@@ -173,10 +181,13 @@ def _check_options(options: TimeOptions) -> None:
 
 
 def _time_columns(file: FileCells, names: Sequence[str], roles: Roles, options: TimeOptions) -> dict[str, TimeColumn]:
-    """The named columns as times, in the stated format if it reads them. Raises ProjectError for the event time."""
+    """The named columns as times, in the stated format if it reads them. Raises ProjectError for the event time, which
+    a reference table has not."""
     stated = time_columns(file, names, options.text_format) if options.text_format is not None else {}
     misfits = [name for name in names if name not in stated or stated[name].formats == []]
     columns = stated | time_columns(file, misfits)
+    if roles.is_reference:
+        return columns
     time = columns[roles.event_time]
     if roles.event_time in stated and roles.event_time in misfits:
         raise ProjectError(
@@ -248,6 +259,25 @@ def _notes_of_zone(zoned: Sequence[str], options: TimeOptions) -> list[str]:
     return [f"{note}; for local times state the zone, such as --time-zone America/New_York"] if zoned else []
 
 
+def _with_key(file: FileCells, columns: pa.Schema, roles: Roles) -> tuple[Roles, str]:
+    """The key of a reference table: the one that is stated, else the first column that is unique in the file, else
+    none; and a note on it. Raises ProjectError where rows of a stated key differ."""
+    readable, _ = usable_columns(columns)
+    usable = [column.name for column in readable if _is_key(column.type)]
+    if roles.key:
+        key = examine_key(file, roles.key, readable.names, usable)
+        if not key.identifies:
+            raise _not_unique("the key", "--key", roles.key, key)
+        return roles, f"note: the key of a row is {', '.join(roles.key)}"
+    unique = unique_columns(file, readable.names, usable)
+    if unique:
+        note = f"note: the key of a row is {unique[0]}, which is unique in this file; --key COLUMN,COLUMN names another"
+        return replace(roles, key=(unique[0],)), note
+    few = examine_key(file, usable[:1], readable.names, usable).proposed if usable else ()
+    together = f"; these identify each row: --key {','.join(few)}" if few else ""
+    return roles, f"note: no column is unique in this file, and the contract names no key{together}"
+
+
 def _check_id(file: FileCells, columns: pa.Schema, roles: Roles) -> list[str]:
     """A note on rows that are there several times. Raises ProjectError where rows with one id differ: `ingest` refuses
     such a file."""
@@ -259,7 +289,7 @@ def _check_id(file: FileCells, columns: pa.Schema, roles: Roles) -> list[str]:
         repeat = "repeats" if repeated == 1 else "repeat"
         note = f"note: {repeated:,} of {key.rows:,} rows {repeat} another row; equal rows count once"
         return [*[note][: min(repeated, 1)], *_notes_of_measures(file, columns, roles)]
-    raise _not_unique(roles, key)
+    raise _not_unique("the id", "--event-id", roles.id_columns, key)
 
 
 def _notes_of_measures(file: FileCells, columns: pa.Schema, roles: Roles) -> list[str]:
@@ -290,10 +320,9 @@ def _is_key(kind: pa.DataType) -> bool:
     return bool(exact or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def _not_unique(roles: Roles, key: Key) -> ProjectError:
-    names = roles.id_columns
+def _not_unique(role: str, option: str, names: Sequence[str], key: Key) -> ProjectError:
     what = f"column '{names[0]}'" if len(names) == 1 else f"columns {', '.join(names)}"
-    hint = "an id identifies one event, and no few columns of the file do; add one to the file"
+    hint = f"{role} identifies one row, and no few columns of the file do; add one to the file"
     if key.proposed:
-        hint = f"these identify each row: --event-id {','.join(key.proposed)}"
-    return ProjectError(f"{what} cannot be the id: {key.rows:,} rows have {key.keys:,} distinct values", hint=hint)
+        hint = f"these identify each row: {option} {','.join(key.proposed)}"
+    return ProjectError(f"{what} cannot be {role}: {key.rows:,} rows have {key.keys:,} distinct values", hint=hint)

@@ -1,4 +1,4 @@
-"""A pattern tried on a slice of its source, in this process: nothing is written, no window is cut.
+"""A pattern tried on a slice of its tables, in this process: nothing is written, no window is cut.
 
 A slice is whole windows: the newest that hold no more events than are asked for, or those of an interval. A window
 with some of its events left out would give a number that no run gives.
@@ -6,32 +6,20 @@ with some of its events left out would give a number that no run gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from trendlake.cep_core import AnyPlan, Pattern, PatternErrors, run_plan
-from trendlake.cep_core.errors import NotSupportedError
-from trendlake.cep_core.events.arrays import repeated
+from trendlake.cep_core import AnyPlan, run_plan
 from trendlake.cep_core.events.windows import END, Windows, both
 from trendlake.cep_core.expressions.advice import advice_on
 from trendlake.cep_core.plan import in_calendar
 from trendlake.pipelines.authoring.advice import certain
-from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.check import Check
 from trendlake.pipelines.errors import SampleTooLargeError
 from trendlake.pipelines.steps.order import id_order
-
-
-def refuse_lookups(pattern: Pattern) -> None:
-    """Raises PatternErrors for a pattern with `lookup`: samples and tests have no reference tables."""
-    if pattern.lookup:
-        message = "samples and tests have no reference tables yet: a run has them, and trendlake.evaluate"
-        place = pattern.document.place(("lookup",), key=True)
-        hint = f"trendlake run {pattern.name}, or evaluate(query, events, reference={{...}})"
-        raise PatternErrors([NotSupportedError(message, place=place, hint=hint)])
 
 
 @dataclass(frozen=True)
@@ -45,18 +33,34 @@ class Extent:
 
 
 @dataclass(frozen=True)
+class TableSample:
+    """The part of a sample that is of one table: of its `rows` (`there` in all), good and bad, how many broke the
+    contract, by the first rule broken. `name`: in `sources` and `lookup`; `where`: a file, or a version."""
+
+    name: str
+    where: str
+    rows: int
+    there: int
+    broken: Mapping[str, int]
+    reference: bool = False
+
+
+@dataclass(frozen=True)
 class Taken:
-    """Good events (the plan's columns), rows that break the contract by the first rule broken;
-    `watermark`: how far time has come, for plans that wait for it."""
+    """Good events (the plan's columns, of several tables their union) and where they come from; `watermark`: how far
+    time has come, for plans that wait for it."""
 
     events: pa.Table
-    rows: int
-    broken: Mapping[str, int]
+    tables: tuple[TableSample, ...]
     watermark: int | None
 
 
 class Sampled(Protocol):
-    """Where a sample is taken from: a table of the warehouse, or a file."""
+    """Where a sample is taken from: tables of the warehouse, or files."""
+
+    @property
+    def reference(self) -> Mapping[str, pa.Table]:
+        """The tables that lookups read, by name."""
 
     def extent(self) -> Extent | None:
         """None where no row has a time."""
@@ -70,25 +74,34 @@ class Sampled(Protocol):
     def take(self, windows: range) -> Taken:
         """The events of `windows` (not empty)."""
 
+    def missing(self, events: pa.Table) -> Sequence[Check]:
+        """The check of each lookup over the events: how many of them have no row."""
+
 
 @dataclass(frozen=True)
 class Sample:
-    """`rows`: the results of `windows`, of those (`every`) with events of the source. `taken`: its rows, good and bad,
-    of `there`. `open`: windows that reach past the newest event, and may still fill. `notes`: expressions of the
-    pattern that are rarely meant for events like these."""
+    """`rows`: the results of `windows`, of those (`every`) with events of the source. `there`: rows of all tables of
+    events; `good`: events that were read. `open`: windows that reach past the newest event, and may still fill.
+    `notes`: expressions of the pattern that are rarely meant for events like these. `lookups`: as of
+    `Sampled.missing`."""
 
     rows: pa.Table
     windows: range
     every: range
-    taken: int
     there: int
     good: int
-    broken: Mapping[str, int]
     open: int
     newest: int | None
     notes: tuple[str, ...]
     outside: int = 0
     """Windows with events that no run computes (`in_calendar`)."""
+    tables: tuple[TableSample, ...] = ()
+    lookups: tuple[Check, ...] = ()
+
+    @property
+    def taken(self) -> int:
+        """Rows of tables of events, good and bad."""
+        return sum(table.rows for table in self.tables if not table.reference)
 
 
 def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] | None = None) -> Sample:
@@ -96,8 +109,7 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
     in it, as a run's. Raises SampleTooLargeError where these hold more."""
     extent, notes = source.extent(), tuple(certain(plan.advice))
     if extent is None:
-        empty = plan.result_schema.empty_table()
-        return Sample(empty, range(0), range(0), 0, 0, 0, {}, 0, None, notes)
+        return Sample(plan.result_schema.empty_table(), range(0), range(0), 0, 0, 0, None, notes)
     held, most_windows = _every(plan.windows, extent), in_calendar(plan)
     every = both(held, most_windows)
     outside = len(held) - len(every)
@@ -112,31 +124,20 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
             )
     if not chosen:
         empty = plan.result_schema.empty_table()
-        return Sample(empty, chosen, every, 0, extent.rows, 0, {}, 0, extent.newest, notes, outside)
+        return Sample(empty, chosen, every, extent.rows, 0, 0, extent.newest, notes, outside)
     taken = source.take(chosen)
-    rows = run_plan(plan, taken.events, chosen, taken.watermark).cast(plan.result_schema)
+    rows = run_plan(plan, taken.events, chosen, taken.watermark, source.reference).cast(plan.result_schema)
     still_open = max(0, chosen.stop - max(chosen.start, plan.windows.after(extent.newest)))
-    good = taken.events.num_rows
-    notes = *advice_on(taken.events, plan.advice), *_order(plan, taken.events)
-    return Sample(
-        rows, chosen, every, taken.rows, extent.rows, good, taken.broken, still_open, extent.newest, notes, outside
-    )
+    notes = *advice_on(taken.events, plan.advice), *_order(plan, taken.events, source.reference)
+    lookups = tuple(source.missing(taken.events))
+    good, newest = taken.events.num_rows, extent.newest
+    return Sample(rows, chosen, every, extent.rows, good, still_open, newest, notes, outside, taken.tables, lookups)
 
 
-def _order(plan: AnyPlan, events: pa.Table) -> Iterator[str]:
+def _order(plan: AnyPlan, events: pa.Table, reference: Mapping[str, pa.Table]) -> Iterator[str]:
     """A note of events whose order only their ids say, where the pattern asks for it."""
-    if (check := id_order(plan, events)) is not None:
+    if (check := id_order(plan, events, reference=reference)) is not None:
         yield f"{check.observed}: give a column of the source the role sequence"
-
-
-def events_of(good: pa.Table, contract: Contract, plan: AnyPlan) -> pa.Table:
-    """Of good rows what the plan reads: its columns and its event types."""
-    kind = plan.schema.event_type
-    if contract.constant_type is not None:
-        good = good.append_column(kind, repeated(contract.constant_type, good.num_rows))
-    if plan.event_types is not None:
-        good = good.filter(pc.is_in(good.column(kind), value_set=pa.array(plan.event_types, pa.string())))
-    return good.select(list(plan.columns))
 
 
 def _every(windows: Windows, extent: Extent) -> range:

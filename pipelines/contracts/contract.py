@@ -27,13 +27,23 @@ from trendlake.pipelines.contracts.document_paths import DocumentPaths, document
 from trendlake.pipelines.contracts.id_columns import id_columns_of
 from trendlake.pipelines.contracts.null_words import Words, null_words_of
 from trendlake.pipelines.contracts.odcs import Document, Property
-from trendlake.pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces, stated_twice
+from trendlake.pipelines.contracts.properties import (
+    LATENESS,
+    MAX_FUTURE,
+    MAX_FUTURE_US,
+    SEQUENCE,
+    duration,
+    misspelt,
+    names_no_event,
+    replaces,
+    stated_twice,
+)
 from trendlake.pipelines.contracts.read_rules import rules_of
-from trendlake.pipelines.contracts.rules import Rule
+from trendlake.pipelines.contracts.rules import Rule, unique_rules
 from trendlake.pipelines.contracts.time_formats import TimeFormat, time_formats_of
 from trendlake.pipelines.errors import ContractErrors
 
-ROLES = ("event_id", "event_time", "event_type", "document", "sequence")
+ROLES = ("event_id", "event_time", "event_type", "document", SEQUENCE)
 _TYPES_OF_ROLES = {
     "event_id": ("string", "integer"),
     "event_time": ("timestamp",),
@@ -109,8 +119,20 @@ class Contract:
         return (MAX_FUTURE_US if self.max_future_us is None else self.max_future_us) + self.ahead_us
 
     @property
+    def is_reference(self) -> bool:
+        """Whether its rows are no events: patterns look columns up in them (`lookup`)."""
+        return "event_time" not in self.roles
+
+    @property
     def event_time(self) -> str:
-        return self.roles["event_time"]
+        """The column of the time; empty of a reference table, of whose rows none is too old or too new."""
+        return self.roles.get("event_time", "")
+
+    @property
+    def named_by(self) -> str:
+        """The column by which people name a row: the event's id; of a reference table the first of its key."""
+        keys = [self.key, *(rule.columns for rule in unique_rules(self.rules))]
+        return self.roles.get("event_id") or next((key[0] for key in keys if key), self.columns[0].name)
 
     def assures(self, types: tuple[str, ...]) -> bool:
         """Whether every row that keeps the rules is an event of one of `types`."""
@@ -128,14 +150,14 @@ class Contract:
     def event_schema(self, *, alone: bool = True) -> EventSchema:
         """The source as `cep_core` sees it: with the column `TYPE_COLUMN` where the type is a constant (unless it is
         not `alone`, but one of several), `ID_COLUMN` where the id is made. Raises KeyError for a table without event
-        roles (a results table)."""
+        roles (a reference table, results)."""
         constant = {} if self.constant_type is None or not alone else {TYPE_COLUMN: "string"}
         if self.made_id:
             constant[ID_COLUMN] = "string"
         schema = EventSchema(
             columns={column.name: column.type for column in self.columns} | constant,
             event_id=self.roles["event_id"],
-            event_time=self.roles["event_time"],
+            event_time=self.event_time,
             event_type="" if self.constant_type is not None and not alone else self.roles.get("event_type", ""),
             sequence=self.roles.get("sequence"),
             types=self.types,
@@ -146,7 +168,8 @@ class Contract:
 
 
 def load_contract(path: str | Path, *, events: bool = True) -> Contract:
-    """The contract in the file at `path`; with `events`, of a table whose rows are events.
+    """The contract in the file at `path`; with `events`, of a source: of a table of events, or of a reference table,
+    where no column has an event's role.
 
     Raises ContractErrors with every mistake of the file, each with line, what was expected and a suggestion. A good
     file that many patterns name is read once, for as long as it is not changed.
@@ -174,6 +197,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         errors += _names_of_quarantine(document, source)
     constant = _constant_type(document, source, errors) if events else None
     roles = _roles(document, source, constant, errors) if events else {}
+    timed = not events or not names_no_event(document)
     keyed = sorted(
         (item.primary_key_position, index, item.name) for index, item in enumerate(table.properties) if item.primary_key
     )
@@ -186,8 +210,8 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         roles=roles,
         types=_types(roles, rules) if constant is None else (constant,),
         constant_type=constant,
-        lateness_us=duration(document, source, ("latency", "ly"), errors),
-        max_future_us=duration(document, source, ("maxFuture",), errors),
+        lateness_us=duration(document, source, LATENESS, errors) if timed else None,
+        max_future_us=duration(document, source, MAX_FUTURE, errors) if timed else None,
         tolerance=_tolerance(document, source, errors),
         replaces=replaces(document, source, errors),
         null_words=null_words_of(document, source, errors),
@@ -290,14 +314,16 @@ def _roles(document: Document, source: Source, constant: str | None, errors: lis
                 _check_role(role, item, source, (*path, "value"), errors)
     if "document" in roles:
         _refuse_types(constant, roles, document, source, errors)
-    for role in ROLES[:2] if "document" in roles else ROLES[:3]:
+    needed = () if names_no_event(document) else ROLES[:2] if "document" in roles else ROLES[:3]
+    for role in needed:
         if role not in roles:
             errors.append(
                 BadValueError(
                     f"no column has the role {role}",
                     place=source.place(("schema", 0, "properties")),
                     hint=f"give one column: customProperties: [{{property: eventRole, value: {role}}}]"
-                    + (", or the table: [{property: eventType, value: Trade}]" if role == "event_type" else ""),
+                    + (", or the table: [{property: eventType, value: Trade}]" if role == "event_type" else "")
+                    + ("; a reference table has no event role" if role == "event_time" else ""),
                 )
             )
     return roles

@@ -28,9 +28,9 @@ def sources_of(project: Project, pattern: Pattern, readers: tuple[str, ...] = ()
     readers = (*readers, pattern.name)
     references = tuple(_references(project, pattern, readers))
     if pattern.sources is None:
-        return Sources.of(source_contract(project, str(pattern.source), readers), references)
+        return Sources.of(contract_of_events(project, str(pattern.source), readers), references)
     idle = {entry.source: entry.idle for entry in pattern.sources.values()}
-    tables = [SourceTable(name, source_contract(project, name, readers), idle[name]) for name in sorted(idle)]
+    tables = [SourceTable(name, contract_of_events(project, name, readers), idle[name]) for name in sorted(idle)]
     return Sources(tuple(tables), united=True, references=references)
 
 
@@ -45,9 +45,20 @@ def _references(project: Project, pattern: Pattern, readers: tuple[str, ...]) ->
             raise
 
 
+def contract_of_events(project: Project, source: str, readers: tuple[str, ...] = ()) -> Contract:
+    """As `source_contract`, of a table whose rows are events. Raises ProjectError for a reference table, too."""
+    contract = source_contract(project, source, readers)
+    if contract.is_reference:
+        raise ProjectError(
+            f"'{source}' is a reference table: it has no event_time",
+            hint=f"name it under lookup; for events give columns of {contract.file} the event roles",
+        )
+    return contract
+
+
 def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()) -> Contract:
-    """The contract of a pattern's source, which may be another pattern's results. `readers`: the pattern that reads it,
-    after those that read that pattern's results.
+    """The contract of a table that a pattern reads, which may be another pattern's results. `readers`: the pattern that
+    reads it, after those that read that pattern's results.
 
     Raises ProjectError (there is no such source), CycleError, ContractErrors, and PatternErrors of patterns upstream.
     """

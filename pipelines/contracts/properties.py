@@ -60,6 +60,10 @@ SERVICE_LEVELS = (
 CLOSE = 0.75
 """The least similarity (`difflib`'s ratio) of two names at which one is taken for a misspelling of the other."""
 CORRECTIONS = ("replace",)
+SEQUENCE = "sequence"
+"""The role that a column of a reference table may have, too: which row of a key counts."""
+LATENESS = ("latency", "ly")
+MAX_FUTURE = ("maxFuture",)
 MICROSECONDS = {
     "s": 10**6,
     "second": 10**6,
@@ -76,14 +80,24 @@ MAX_FUTURE_US = MICROSECONDS["d"]
 """How far in the future an event's time may be and move the watermark, where the contract does not say."""
 
 
+def names_no_event(document: Document) -> bool:
+    """Whether it is the contract of a reference table: no column has an event's role, and no property gives a type."""
+    roles = (one for item in document.table.properties for one in item.custom_properties if one.property == "eventRole")
+    return all(one.value == SEQUENCE for one in roles) and document.table.custom("eventType") is None
+
+
 def misspelt(document: Document, source: Source) -> Iterator[TrendlakeError]:
     """The properties that are close to one that is read, or are in a place where it is not read."""
     documents = any(item.custom("eventRole") == "document" for item in document.table.properties)
+    timeless = {name.lower() for name in (*LATENESS, *MAX_FUTURE)} if names_no_event(document) else set()
     for level, name, path in _properties(document):
         problem = _problem(level, name)
         if level == "table" and name in OF_DOCUMENTS and not documents:
             where = PLACES["column"] if name in PROPERTIES["column"] else "a source with a column of the role document"
             problem = f"'{name}' is not read here", f"it belongs to {where}"
+        if level == "service level" and name.lower() in timeless:
+            hint = "leave it out; events have a column with the role event_time"
+            problem = f"'{name}' is not read: no row of a reference table is too late", hint
         if problem is not None:
             message, hint = problem
             yield BadValueError(message, place=source.place(path), hint=hint)

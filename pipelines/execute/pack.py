@@ -158,7 +158,10 @@ def _ordered(placed: Placed, shards: int) -> tuple[Int64s, Int64s]:
     partitions = int(placed.partition.max()) + 1
     if shards == 1:
         return rows_by_key(placed.partition, partitions)
-    by_shard, _ = rows_by_key(placed.shard, shards)
+    if shards > len(placed.shard):  # of all time: most have no events here
+        by_shard = np.argsort(placed.shard, kind="stable")
+    else:
+        by_shard, _ = rows_by_key(placed.shard, shards)
     order, starts = rows_by_key(placed.partition[by_shard], partitions)
     return by_shard[order], starts
 

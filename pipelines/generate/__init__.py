@@ -1,4 +1,5 @@
-"""Generates example streams: those of GRETA's and RUMOR's evaluations and those of the examples of other kinds.
+"""Generates example streams: those of GRETA's and RUMOR's evaluations and those of the examples of other kinds; and a
+reference table, whose rows are changes.
 
 Each stream is a pure function of its number of events, rate, seed and start. It returns an Arrow table in the shape of
 its contract in `data_contracts/`: the same table for the same arguments, on any machine. A table is made in memory,
@@ -21,6 +22,7 @@ from trendlake.pipelines.generate.quotes import quotes
 from trendlake.pipelines.generate.retail import retail
 from trendlake.pipelines.generate.rumor import rumor
 from trendlake.pipelines.generate.shipments import shipments
+from trendlake.pipelines.generate.shop import LATEST, shop_customers, shop_orders, shop_payments
 from trendlake.pipelines.generate.stock import stock
 
 __all__ = [
@@ -36,6 +38,9 @@ __all__ = [
     "retail",
     "rumor",
     "shipments",
+    "shop_customers",
+    "shop_orders",
+    "shop_payments",
     "stock",
 ]
 
@@ -46,12 +51,14 @@ START_US = 1_767_603_600_000_000
 @dataclass(frozen=True)
 class Stream:
     """`build(events, rate, seed, start_us)`; `rate`: events a second as in the paper, at the end of a stream that
-    `ramps` up from nothing, all the time elsewhere."""
+    `ramps` up from nothing, all the time elsewhere. `tail`: how many seconds later than the others the last events may
+    be, at most."""
 
     name: str
     build: Callable[[int, float, int, int], pa.Table]
     rate: float
     ramps: bool = False
+    tail: float = 0.0
 
     def events(self, seconds: float, rate: float) -> int:
         """How many events `seconds` of the stream have."""
@@ -71,5 +78,8 @@ STREAMS: Mapping[str, Stream] = {
         Stream("retail", retail, 10.0),
         Stream("rumor", rumor, 1.0),
         Stream("shipments", shipments, 0.1),
+        Stream("shop_orders", shop_orders, 0.1),
+        Stream("shop_payments", shop_payments, 0.1, tail=LATEST),
+        Stream("shop_customers", shop_customers, 0.01),
     )
 }

@@ -34,6 +34,12 @@ def writing_lake(lake: Lake, token: str, version: int | None, contract: Contract
     return own
 
 
+def changes_rows(commit: Commit) -> bool:
+    """Whether a commit may change rows of a table: not one that only puts files together or removes old ones."""
+    puts_together = "compaction" in commit.note or commit.note.get("stage") == "compact"
+    return not puts_together and commit.operation not in ("OPTIMIZE", "VACUUM START", "VACUUM END")
+
+
 def own_commit(lake: Lake, path: str, token: str) -> Commit:
     """The commit that carries `token`. Raises OvertakenError where there is none: another writer came first."""
     commit = find_commit(lake, path, token)

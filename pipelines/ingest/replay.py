@@ -117,7 +117,7 @@ def _replay(lake: Lake, contract: Contract, file: pa.Table, record: Record) -> R
     gone = _table(broken, names, [before for before, _ in repairs])
     _refuse_broken(lake, path, version, contract, fresh, {before for before, _ in repairs})
     token = commit_token(lake, path, record.run_id, "replay")
-    key = contract.roles["event_id"]  # first: by it the files are chosen
+    key = contract.named_by  # first: by it the files are chosen
     keys = gone.select([key, *(name for name in names if name != key)])
     target = Target(lake, token, path, version, contract)
     if isinstance(tried(lambda: merge_here(target, keys, fresh, fresh.slice(0, 0))), NotHere):
@@ -144,7 +144,7 @@ def _given(lake: Lake, contract: Contract, file: pa.Table, broken: pa.Table) -> 
 def _there(lake: Lake, path: str, version: int, given: pa.Table, contract: Contract) -> set[str]:
     """The `ID`s of the rows of the source with the event ids of a file's rows."""
     names = [item.name for item in contract.columns]
-    present = rows_sharing(lake, path, version, given, [contract.roles["event_id"]], names)
+    present = rows_sharing(lake, path, version, given, [contract.named_by], names)
     return set(with_row_ids(present, names)[ID].to_pylist())
 
 
@@ -153,7 +153,7 @@ def _matched(
 ) -> tuple[list[tuple[str, str]], int, int]:
     """Pairs (`ID` of an open row, `ID` of the row that replaces it), how many rows the source has already, how many are
     as they were."""
-    key = contract.roles["event_id"]
+    key = contract.named_by
     copies = Counter(broken.column(ID).to_pylist())
     by_event: dict[Any, set[str]] = {}
     for name, event in zip(broken.column(ID).to_pylist(), broken.column(key).to_pylist(), strict=True):
@@ -188,7 +188,7 @@ def _matched(
 def _refuse_broken(lake: Lake, path: str, version: int, contract: Contract, fresh: pa.Table, gone: set[str]) -> None:
     """Raises RepairError where a row of `fresh` breaks a rule, or has the key of a row of the source that stays: whose
     `ID` is none of `gone`."""
-    key, names = contract.roles["event_id"], fresh.column_names
+    key, names = contract.named_by, fresh.column_names
     faults = [f"{fresh[key][place].as_py()}: {why}" for place, why in _broken(contract, fresh)]
     good = fresh.filter(arrow(split_alone(fresh.combine_chunks(), contract).broken < 0))
     for rule in unique_rules(contract.rules):

@@ -27,9 +27,9 @@ would have to read much more if larger files were put together."""
 
 
 def put_together(lake: Lake, path: str, contract: Contract, run_id: str) -> None:
-    """One file, in the order of event time, in place of `MANY` small ones of the table at `path`: the rows stay what
-    they are, and so do older versions. The files stay if this process may not write the table, or if another writer
-    commits first."""
+    """One file, in the order of event time if there is one, in place of `MANY` small ones of the table at `path`: the
+    rows stay what they are, and so do older versions. The files stay if this process may not write the table, or if
+    another writer commits first."""
 
     def here() -> None:
         version = latest_version(lake, path)
@@ -37,7 +37,8 @@ def put_together(lake: Lake, path: str, contract: Contract, run_id: str) -> None
         files = small_files(table, contract.event_time)[:MANY] if table.writable else []
         if len(files) < MANY:
             return
-        rows = table.part(files).every(table.schema.names, limits.READ).sort_by(contract.event_time)
+        rows = table.part(files).every(table.schema.names, limits.READ)
+        rows = rows if contract.is_reference else rows.sort_by(contract.event_time)
         token = commit_token(lake, path, run_id, "compact")
         write.put_together(table, files, rows.to_batches(), token, write.Line(LINE, version + 1))
 

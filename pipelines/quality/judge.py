@@ -88,8 +88,11 @@ class FewRows:
 
     def judged(self, span: Span) -> Judged | NotHere:
         contract, rows, parted = self.contract, self.rows, self.parted
-        time = rows[contract.event_time].combine_chunks()
-        asked = numbers(inside(rows, contract.event_time, [span]).combine_chunks()) | ~valid(time)
+        time = pa.nulls(rows.num_rows, pa.int64())
+        asked = np.ones(rows.num_rows, np.bool_)
+        if not contract.is_reference:
+            time = rows[contract.event_time].combine_chunks()
+            asked = numbers(inside(rows, contract.event_time, [span]).combine_chunks()) | ~valid(time)
         bad = _set_apart(self.table, contract, parted, asked, np.arange(rows.num_rows))
         if isinstance(bad, NotHere):
             return bad
@@ -176,6 +179,8 @@ class ManyRows:
         """The rows of a file that are in the span, and those without a time."""
         verdict = self.verdicts[at]
         timeless = verdict.where(~self.question.has_time(verdict.masks))
+        if timeless is True:
+            return True
         in_span = self.table.in_slice(self.table.files[at], self.contract.event_time, span)
         if isinstance(timeless, bool) or isinstance(in_span, bool):
             return in_span if timeless is False else timeless if in_span is False else True

@@ -57,7 +57,8 @@ def hashing() -> str:
 @dataclass(frozen=True)
 class Question:
     """All that a contract asks of each row by itself: the rules of `single` rows, whether the row has a `time`, and for
-    each of the `keys` whether it has one. An answer is one bit for each, in this order."""
+    each of the `keys` whether it has one. An answer is one bit for each, in this order. In a reference table, whose
+    `time` is empty, no row has one."""
 
     single: tuple[Rule, ...]
     unique: tuple[Rule, ...]
@@ -76,7 +77,7 @@ class Question:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that the question is about."""
-        return tuple(dict.fromkeys((*columns_of((*self.single, *self.unique)), self.time)))
+        return tuple(dict.fromkeys((*columns_of((*self.single, *self.unique)), *filter(None, (self.time,)))))
 
     @property
     def reads_documents(self) -> bool:
@@ -110,12 +111,17 @@ class Question:
         bits = np.empty((self.bits, rows.num_rows), np.bool_)
         for at, rule in enumerate(self.single):
             bits[at] = keep(rule, rows)
-        time = rows.column(self.time)
-        bits[len(self.single)] = valid(time.combine_chunks() if isinstance(time, pa.ChunkedArray) else time)
+        bits[len(self.single)] = self._timed(rows)
         for at, key in enumerate(self.keys, len(self.single) + 1):
             bits[at] = has_key(rows, next(rule for rule in self.unique if rule.columns == key))
         masks, codes = _coded(bits)
         return Verdict(rows.num_rows, masks, codes, tuple(hashes_of(rows, key) for key in self.keys))
+
+    def _timed(self, rows: pa.Table | pa.RecordBatch) -> Bools | bool:
+        if not self.time:
+            return False
+        time = rows.column(self.time)
+        return valid(time.combine_chunks() if isinstance(time, pa.ChunkedArray) else time)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,17 @@ def missing_checks(run: Run, checked: Record, sources: Versions) -> list[Check]:
     lookups. Raises BadEventsError, LookupRepeatedError."""
     if not run.plan.schema.lookups or not run.windows:
         return []
-    counts = _counts(run, checked, reference_tables([run], sources))
+    return _checks(run, _counts(run, checked, reference_tables([run], sources)))
+
+
+def missing_here(run: Run, events: Rows, reference: Mapping[str, pa.Table]) -> list[Check]:
+    """As `missing_checks`, over events of this process (the columns that the plan reads)."""
+    if not run.plan.schema.lookups:
+        return []
+    return _checks(run, _counts_here(run.plan, events, reference))
+
+
+def _checks(run: Run, counts: Mapping[str, Counts]) -> list[Check]:
     limits = {name: model.missing.most for name, model in run.pattern.lookup.items() if model.missing is not None}
     names = sorted(one.name for one in run.plan.schema.lookups)
     return [counts.get(name, Counts()).check(name, limits.get(name)) for name in names]
@@ -89,8 +99,12 @@ def _counts(run: Run, checked: Record, reference: Mapping[str, pa.Table]) -> dic
     most, _ = run.roads.computed_here
     here, _ = run.roads.take("compute", lambda: _here(events, checked, most), lambda: None)
     if here is not None:
-        return {report.lookup.name: _of_report(report) for report in _reports(run.plan, here, reference)}
+        return _counts_here(run.plan, here, reference)
     return _counts_by_spark(run, events.frame(), reference)
+
+
+def _counts_here(plan: AnyPlan, events: Rows, reference: Mapping[str, pa.Table]) -> dict[str, Counts]:
+    return {report.lookup.name: _of_report(report) for report in _reports(plan, events, reference)}
 
 
 def _of_report(report: Report) -> Counts:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
 
+from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.derived import derive
 from trendlake.cep_core.errors import NotSupportedError
 from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.lookup import VERSION, Reference, look_up
 from trendlake.cep_core.events.schema import EventSchema, Lookup
-from trendlake.cep_core.language import syntax as s
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import TYPE_COLUMN, Contract
@@ -44,15 +44,21 @@ def _good_rows(parts: Sequence[Run], version: int) -> pa.Table:
     """Of the reference table of runs as of it (`Run.references`), read once: its rows have no order to be found again
     by. Raises as `reference_tables`."""
     part, *_ = parts
-    read = columns_read(parts)
-    stored = _stored(part.contract, read)
+    stored = stored_columns(parts)
     rows = either(partial(_here, part, version, stored), partial(_by_spark, part, version, stored))
-    rows = with_columns(part.contract, rows, read)
+    return for_lookups(parts, rows, version)
+
+
+def for_lookups(parts: Sequence[Run], good: pa.Table, version: int | None) -> pa.Table:
+    """The columns that lookups read of the good rows of a table, which have `stored_columns`; `version`: the table's,
+    for messages. Raises as `reference_tables`."""
+    part, *_ = parts
+    rows = with_columns(part.contract, good, columns_read(parts))
     if rows.nbytes > limits.REFERENCE_BYTES:
         size = f"{rows.nbytes >> 20} MB, more than {limits.REFERENCE_BYTES >> 20} MB"
         message = f"the columns of '{part.contract.name}' that lookups read are {size}"
         raise NotSupportedError(message, hint="join them to the events upstream")
-    return rows.replace_schema_metadata({VERSION: str(version)})
+    return rows.replace_schema_metadata(None if version is None else {VERSION: str(version)})
 
 
 def with_columns(contract: Contract, rows: pa.Table, read: Sequence[str]) -> pa.Table:
@@ -84,17 +90,22 @@ def refuse_repeated(run: Run, lookup: Lookup, tables: Mapping[str, pa.Table]) ->
 
 def columns_read(parts: Sequence[Run]) -> tuple[str, ...]:
     """Of one reference table, in the order of its contract, those that it derives last."""
-    lookups = [one for part in parts for one in part.plan.schema.lookups if one.table == part.key]
+    return columns_for(parts[0].key, parts[0].contract, *(part.plan for part in parts))
+
+
+def columns_for(table: str, contract: Contract, *plans: AnyPlan) -> tuple[str, ...]:
+    """The columns of a reference table that lookups of some plans read, in the order of its contract."""
+    lookups = (one for plan in plans for one in plan.schema.lookups if one.table == table)
     read = {name for one in lookups for name in one.table_columns}
-    return tuple(name for name in parts[0].contract.columns_with_derived if name in read)
+    return tuple(name for name in contract.columns_with_derived if name in read)
 
 
-def _stored(contract: Contract, read: Collection[str]) -> list[str]:
-    """The columns of the table that those which are read are made of."""
-    names = {*read}
+def stored_columns(parts: Sequence[Run]) -> list[str]:
+    """Of one reference table the columns of the table that `columns_read` are made of."""
+    contract, names = parts[0].contract, {*columns_read(parts)}
     for one in contract.derived:
         if one.name in names:
-            names |= {contract.event_time, *(attribute.name for attribute in s.attributes(one.expression))}
+            names |= {contract.event_time, *one.reads}
     return [item.name for item in contract.columns if item.name in names]
 
 

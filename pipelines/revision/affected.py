@@ -9,7 +9,7 @@ is coarser.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -34,7 +34,7 @@ from trendlake.pipelines.results.windows import (
     within,
 )
 from trendlake.pipelines.runs.code_versions import versions_of_revision
-from trendlake.pipelines.spark.columns import beginning, column
+from trendlake.pipelines.spark.columns import column, earliest
 
 WINDOW = "__trendlake_window"
 UNIT = "__trendlake_unit"
@@ -72,11 +72,11 @@ class Affected:
         start = None if windows.endless else max(windows.start(affected[0]), BEGINNING)
         return start, min(windows.end(affected[-1]), END)
 
-    def events(self, time_name: str | None = None) -> Column:
+    def events(self, time_name: str, starts: Iterable[str] = ()) -> Column:
         """Whether a row's time, or its interval, is in the windows, or between windows that `MOST` joined; never
-        NULL. `time_name`: the column with the time of events; None: that of the plan."""
-        time, windows = column(time_name or self.plan.schema.event_time), self.plan.windows
-        begins = time if self.plan.interval_start is None else beginning(self.plan)
+        NULL. `time_name`: the column with the time of events; `starts`: those with the times at which they begin."""
+        time, windows = column(time_name), self.plan.windows
+        begins = earliest(time_name, starts)
         spans = [windows.span(range(first, last + 1)) for first, last in self.stretches]
         ends = united([(max(start, BEGINNING), min(end, END + 1)) for start, end in spans])
         inside = [

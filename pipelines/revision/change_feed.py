@@ -149,7 +149,7 @@ def _fresh(changed: DataFrame, contract: Contract, settled: bool) -> DataFrame:
     if not settled:
         return came
     (rule,) = unique_rules(contract.rules)
-    place = [column(name) for name in dict.fromkeys((*rule.columns, contract.event_time))]
+    place = [column(name) for name in dict.fromkeys((*rule.columns, contract.event_time)) if name]
     return q.keeping(changed, contract.rules).groupBy(*place).agg(sf.sum(NET).alias(NET)).where(sf.col(NET) > 0)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -30,15 +30,33 @@ Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
+class LookupCounts:
+    """Of changed reference tables, by name: `rows` that came or went, as far as lookups read them, and their `keys`.
+    How many `events` of the published windows get other columns by these, and how many `windows` hold one."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    keys: Mapping[str, int] = field(default_factory=dict)
+    events: int = 0
+    windows: int = 0
+
+    def check(self) -> Check:
+        tables = ", ".join(f"{name} ({plural(count, 'row')} came or went)" for name, count in self.rows.items())
+        observed = f"{plural(self.events, 'event')} looked up otherwise: {tables or 'no table has changed'}"
+        data = {"events": self.events, "rows": dict(self.rows)}
+        return Check("lookup_changes", True, observed, "change feed", data=data)
+
+
+@dataclass(frozen=True)
 class ChangedLookups:
     """The reference tables of a run in the versions that results show, `then`, and `now`, with the columns that are
-    read. `rows`: by table those that came or went, where some did. `then` and `compared`, which is `now`, have of such
-    tables only rows with the keys of those: no others tell events apart."""
+    read. `rows`: by table those that came or went, where some did; `counts`: of these, and of no events. `then` and
+    `compared`, which is `now`, have of such tables only rows with the keys of those: no others tell events apart."""
 
     then: ReferenceTables
     now: ReferenceTables
     rows: ReferenceTables
     compared: ReferenceTables
+    counts: LookupCounts
 
     @classmethod
     def of(cls, run: Run, task: Task, changed: Mapping[str, pa.Table]) -> ChangedLookups:
@@ -48,26 +66,18 @@ class ChangedLookups:
         for lookup in run.plan.schema.lookups:
             refuse_repeated(run, lookup, now)
         then, different, compared = dict(now), dict[str, pa.Table](), dict(now)
+        counts, keys = dict[str, int](), dict[str, int]()
         for name, rows in changed.items():
             read = tuple(now[name].column_names)
             net = with_columns(parts[name].contract, rows, [*read, NET])
             net = summed(net.cast(_with_net(now[name].schema)), read)
             if net.num_rows:
-                different[name] = net.drop_columns([NET])
+                different[name], counts[name] = net.drop_columns([NET]), net.num_rows
+                keys[name] = _keys(run.plan, name, net)
                 lookups = [one for one in run.plan.schema.lookups if one.table == name]
                 compared[name] = now[name].filter(arrow(_with_keys_of(different[name], now[name], lookups)))
                 then[name] = _without(compared[name], net)
-        return cls(then, now, different, compared)
-
-    def checks(self, events: int) -> tuple[Check, ...]:
-        """How many `events` get other columns by the rows that came or went; none where no table is looked up."""
-        if not self.now:
-            return ()
-        counts = {name: rows.num_rows for name, rows in self.rows.items()}
-        tables = ", ".join(f"{name} ({plural(count, 'row')} came or went)" for name, count in counts.items())
-        observed = f"{plural(events, 'event')} looked up otherwise: {tables or 'no table has changed'}"
-        data = {"events": events, "rows": counts}
-        return (Check("lookup_changes", True, observed, "change feed", data=data),)
+        return cls(then, now, different, compared, LookupCounts(counts, keys))
 
     def possible(self, part: Run, plan: AnyPlan) -> PossibleEvents | None:
         """Which rows of one of the tables of events may get other columns: those with a key of a row that came or went.
@@ -130,6 +140,12 @@ class PossibleEvents:
 def _keys_only(lookup: Lookup) -> Lookup:
     """Whether there is a row of a key, whenever it holds."""
     return replace(lookup, columns=(), valid_from=None, valid_to=None, as_of=None, of=None, event_type=None)
+
+
+def _keys(plan: AnyPlan, table: str, rows: pa.Table) -> int:
+    """How many keys some rows of a table have; of lookups by other columns together."""
+    columns = {tuple(column for _, column in one.key) for one in plan.schema.lookups if one.table == table}
+    return sum(rows.group_by(list(names)).aggregate([]).num_rows for names in columns)
 
 
 def _otherwise(plan: AnyPlan, then: SentTables | None, now: SentTables | None) -> Callable[[Batches], Batches]:

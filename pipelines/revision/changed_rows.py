@@ -109,7 +109,7 @@ def net_changes(feed: pa.Table, names: Sequence[str]) -> pa.Table:
 def _meets(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) -> bool:
     """Whether a row that came may repeat a key, where none was repeated. One that comes for another of its key and
     time, as when a price is corrected, repeats none. Raises NotHereError."""
-    place = list(dict.fromkeys((*rule.columns, contract.event_time)))
+    place = list(dict.fromkeys(filter(None, (*rule.columns, contract.event_time))))
     fresh = summed(good, tuple(place))
     fresh = fresh.filter(pc.greater(fresh[NET], 0)).select(list(rule.columns))
     if len(rule.columns) == 1:  # a single column's NULL is no key

@@ -43,7 +43,7 @@ from trendlake.pipelines.results.union_events import no_rows
 from trendlake.pipelines.results.windows import MOST, Stretch, fewer
 from trendlake.pipelines.results.windows import united as united_stretches
 from trendlake.pipelines.revision.affected import Affected
-from trendlake.pipelines.revision.changed_lookups import ChangedLookups
+from trendlake.pipelines.revision.changed_lookups import ChangedLookups, LookupCounts
 from trendlake.pipelines.revision.changed_pairs import ChangedPairs, changed_pairs
 from trendlake.pipelines.revision.changed_rows import ChangedRows, changed_rows
 from trendlake.pipelines.revision.changed_units import ChangedUnits, changed_units
@@ -63,31 +63,38 @@ from trendlake.pipelines.runs.stage import Record
 T = TypeVar("T")
 Part = ChangedPairs | ChangedUnits
 """The events whose rows alone can differ."""
+NO_LOOKUPS = LookupCounts()
 Changed = tuple[tuple[Run, ChangedRows], ...]
 """The rows that came and went in each table that has changed; each with the run as of that table."""
 
 
 @dataclass(frozen=True)
 class RevisionHere:
-    """A `Revision`: the windows that changed rows touch, and all `rows` that these should have (`plan.result_schema`
-    and the origin); with `part` those of its events only. `changed`: what came and went in the source. `checks`: those
-    of the results contract on `rows`. `rewrite`: the difference from the version of the results that was the newest;
-    None if no window is touched."""
+    """A `Revision`: the windows that changed rows touch, and all rows, `computed`, that these should have
+    (`plan.result_schema` and the origin); with `part` those of its events only. `changed`: what came and went in the
+    source. `checks`: those of the results contract on `computed`. `rewrite`: the difference from the version of the
+    results that was the newest; None if no window is touched."""
 
     run: Run
     task: Task
     affected: Affected
-    rows: pa.Table
+    computed: pa.Table
     changed: Changed
     source_changes: SourceChanges
     checks: tuple[Check, ...] = ()
     rewrite: Rewrite | None = None
     part: Part | RenewedRows | None = None
-    lookups: tuple[Check, ...] = ()
-    """The checks of changed reference tables."""
-    by_lookups: int = 0
+    lookups: LookupCounts = NO_LOOKUPS
 
     local = True
+
+    @property
+    def rows(self) -> dict[str, int]:
+        return {part.key: changed.rows for part, changed in self.changed if not part.whole}
+
+    @property
+    def broken(self) -> dict[str, Broken]:
+        return {part.key: changed.broken for part, changed in self.changed}
 
     @property
     def unique(self) -> bool:
@@ -97,28 +104,32 @@ class RevisionHere:
         return of_all and all(changed.unique for changed in events)
 
     def find_affected(self, record: Record) -> None:
-        broken = {part.key: changed.broken for part, changed in self.changed}
-        rows = sum(changed.rows for part, changed in self.changed if not part.whole)
-        record.rows_in, record.rows_out, record.windows = rows, self.rows.num_rows, self.affected.count
+        broken, rows = self.broken, sum(self.rows.values())
+        record.rows_in, record.rows_out, record.windows = rows, self.computed.num_rows, self.affected.count
         record.rows_quarantined = sum(one.rows for one in broken.values())
+        record.checks.append(changes_check(self.task, rows, self.affected))
+        record.checks += [of_table(part, broken.get(part.key, Broken()).check()) for part in self.run.every_part]
+        if self.run.references:
+            record.checks.append(self.lookups.check())
+
+    def quarantine(self) -> None:
         for part, changed in self.changed:
             if changed.broken.rows:
                 about = "bad", part.run_id, *_since(part, self.task)
                 self.source_changes.once(about, partial(self._quarantine, part, changed))
-        record.checks.append(changes_check(self.task, rows, self.affected))
-        record.checks += [of_table(part, broken.get(part.key, Broken()).check()) for part in self.run.every_part]
-        record.checks += self.lookups
 
     def _quarantine(self, part: Run, changed: ChangedRows) -> None:
         path, version = part.warehouse.quarantine(part.contract.name), self.task.sources.at(part.key).version
         write = partial(q.append_quarantine, part.lake, changed.bad, path, key=quarantine_key(part, self.task))
         with_retries(lambda: write(run_id=part.run_id, source_version=version), "writing the quarantine")
 
-    def compute(self, record: Record) -> None:
+    def refuse(self) -> None:
         refused = Refused()
         for part, changed in self.changed:
             refused.ask(part, changed.broken, partial(int, changed.source_rows))
         refused.raise_all()
+
+    def compute(self, record: Record) -> None:
         record.interval_from, record.interval_to = self.affected.interval
         record.checks += self.checks
 
@@ -130,9 +141,9 @@ class RevisionHere:
 
         def here() -> Rewrite | NotHere | None:
             published = _published(self.run, results_version, self.affected, part)
-            if part is not None and not part.allows(published.near, self.rows.num_rows):
+            if part is not None and not part.allows(published.near, self.computed.num_rows):
                 return None
-            return _rewrite(published, self.run, self.rows)
+            return _rewrite(published, self.run, self.computed)
 
         return either(here, lambda: None)
 
@@ -207,17 +218,18 @@ def _of_several(
     seen = [_united(run, came)] if came else []
     lookups = ChangedLookups.of(run, task, {part.key: changed.good for part, changed in of_parts if part.whole})
     of_each = [touched(plan, rows, task.published) for rows in seen]
-    checks, by_lookups = lookups.checks(0), 0
-    if lookups.rows:
+    counts = lookups.counts
+    if counts.rows:
         otherwise = _looked_up_otherwise(run, task, lookups, known, changes)
         of_each.append(touched(plan, otherwise, task.published))
-        checks, by_lookups = lookups.checks(otherwise.num_rows), sum(last - first + 1 for first, last in of_each[-1])
+        windows = sum(last - first + 1 for first, last in of_each[-1])
+        counts = replace(counts, events=otherwise.num_rows, windows=windows)
     every = sorted({(first, last + 1) for stretches in of_each for first, last in stretches})
     affected = Affected(plan, tuple(united_stretches(every, last=True)))
     if not affected.stretches:
         nothing = plan.result_schema.empty_table()
-        return RevisionHere(run, task, affected, nothing, of_parts, changes, lookups=checks)
-    refuse_too_much(run, by_lookups)  # before they are computed
+        return RevisionHere(run, task, affected, nothing, of_parts, changes, lookups=counts)
+    refuse_too_much(run, counts.windows)  # before they are computed
     if len(affected.stretches) > MOST:
         return NotHere("windows all over the place")
     slices = tuple(times_read(plan, range(first, last + 1)) for first, last in affected.stretches)
@@ -225,7 +237,7 @@ def _of_several(
     published = _published(run, results_version, affected)
     computed = _computed(run, events, affected, slices, lookups.now)
     revised = _revision(run, task, affected, of_parts, changes, computed, published)
-    return revised if isinstance(revised, NotHere) else replace(revised, lookups=checks, by_lookups=by_lookups)
+    return revised if isinstance(revised, NotHere) else replace(revised, lookups=counts)
 
 
 def _events_of_all(

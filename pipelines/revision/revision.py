@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import ToleranceError, TooMuchError
 from trendlake.pipelines.quality.quarantine_counts import Broken
 from trendlake.pipelines.revision.affected import Affected
+from trendlake.pipelines.revision.changed_lookups import LookupCounts
 from trendlake.pipelines.revision.difference import Difference
 from trendlake.pipelines.revision.rewrite import Rewrite
 from trendlake.pipelines.revision.scope import Task
@@ -20,7 +21,8 @@ from trendlake.pipelines.runs.stage import Record
 
 class Revision(Protocol):
     """Brings the windows of a `Task` to its version. `local.RevisionHere` computes them in this process,
-    `spark.SparkRevision` on Spark. Called in this order: `find_affected`, `compute`, `difference`, `close`."""
+    `spark.SparkRevision` on Spark. Called in this order: `find_affected`, which writes nothing, `quarantine`, `refuse`,
+    `compute`, `difference`, `close`."""
 
     @property
     def local(self) -> bool:
@@ -31,15 +33,30 @@ class Revision(Protocol):
         """The windows and groups to compute; none if no result depends on what changed."""
 
     @property
-    def by_lookups(self) -> int:
-        """The published windows that hold events which get other columns by changed reference tables."""
+    def rows(self) -> Mapping[str, int]:
+        """By its key of each table of events that has changed: how many of its rows came or went, where the change feed
+        is followed."""
+
+    @property
+    def lookups(self) -> LookupCounts:
+        """As `rows`, of reference tables."""
+
+    @property
+    def broken(self) -> Mapping[str, Broken]:
+        """By its key of each table: the rows that break its contract since, as far as they are known."""
 
     @property
     def unique(self) -> bool:
         """Whether no row of the published windows repeats a key of the table."""
 
     def find_affected(self, record: Record) -> None:
-        """Finds `affected` and quarantines rows that break the contract since; adds counts and checks to `record`."""
+        """Finds `affected`; adds counts and checks to `record`."""
+
+    def quarantine(self) -> None:
+        """Quarantines the rows that are `broken`."""
+
+    def refuse(self) -> None:
+        """Raises ToleranceError where contracts do not tolerate so many rows that are `broken`."""
 
     def compute(self, record: Record) -> None:
         """Computes and checks the rows of `affected`; adds counts and checks to `record`. Raises ToleranceError,

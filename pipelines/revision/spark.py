@@ -37,7 +37,7 @@ from trendlake.pipelines.results.union_events import own_columns, union_frame
 from trendlake.pipelines.results.windows import Stretch
 from trendlake.pipelines.revision.affected import Affected, touched_by
 from trendlake.pipelines.revision.change_feed import Changes, NoFeed, changes, lost
-from trendlake.pipelines.revision.changed_lookups import ChangedLookups
+from trendlake.pipelines.revision.changed_lookups import ChangedLookups, LookupCounts
 from trendlake.pipelines.revision.difference import Difference, counted, difference
 from trendlake.pipelines.revision.matching import columns_of, matching
 from trendlake.pipelines.revision.revision import Refused, changes_check, quarantine_key
@@ -58,13 +58,13 @@ class SparkRevision:
     def __init__(self, run: Run, ledger: Ledger, task: Task, changes: SourceChanges) -> None:
         self.run, self.ledger, self.task, self.changes = run, ledger, task, changes
         self.affected, self.unique = Affected(run.plan), False
-        self.by_lookups = 0
+        self.rows, self.lookups, self.broken = dict[str, int](), LookupCounts(), dict[str, Broken]()
+        self._bad: list[tuple[Run, DataFrame]] = []
+        """The rows that are to be quarantined."""
         self._references: list[tuple[Run, Changes]] = []
         """The reference tables that have changed."""
         self._followed = False
         """Whether it follows change feeds, and so knows what has changed in reference tables."""
-        self._broken: dict[str, Broken] = {}
-        """Rows in quarantine since the published version, of each table by its key."""
         self._staged: DataFrame | None = None
         self._persisted: list[DataFrame] = []
 
@@ -101,8 +101,8 @@ class SparkRevision:
         otherwise = self._looked_up_otherwise(record) if run.references else None
         if isinstance(otherwise, NoFeed):
             return otherwise
-        rows = sum(changed.rows for _, changed in of_parts)
-        record.rows_in = rows
+        self.rows = {part.key: changed.rows for part, changed in of_parts}
+        record.rows_in = rows = sum(self.rows.values())
         waiting = (*task.due, *_waiting(run, task))
         both = self._came_or_went(of_parts)
         if otherwise is not None:
@@ -115,12 +115,15 @@ class SparkRevision:
             self._persisted.append(self.affected.pairs)
         for part, changed in (*of_parts, *self._references):
             if changed.rows:
-                key = "bad", run.run_id, *_key(part, task)
-                self._broken[part.key] = self.changes.once(key, partial(_quarantine, part, changed.bad, task))
-        record.rows_quarantined = sum(broken.rows for broken in self._broken.values())
+                bad, self.broken[part.key] = self.changes.once(
+                    ("bad", *_key(part, task)), partial(_counted, changed.bad)
+                )
+                self.changes.hold((bad,))
+                self._bad.append((part, bad))
+        record.rows_quarantined = sum(broken.rows for broken in self.broken.values())
         record.windows = self.affected.count
         record.checks.append(changes_check(task, rows, self.affected))
-        record.checks += [of_table(part, self._broken.get(part.key, Broken()).check()) for part in run.every_part]
+        record.checks += [of_table(part, self.broken.get(part.key, Broken()).check()) for part in run.every_part]
         self._followed = True
         return None
 
@@ -142,15 +145,16 @@ class SparkRevision:
         if rows is None:
             return NoFeed(f"more than {limits.MATCHED:,} rows of a reference table have changed")
         lookups = ChangedLookups.of(run, task, rows)
-        if not lookups.rows:
-            record.checks += lookups.checks(0)
+        self.lookups = lookups.counts
+        if not lookups.counts.rows:
+            record.checks.append(self.lookups.check())
             return None
         events = lookups.events_on_spark(run.plan, self._published_events()).persist(StorageLevel.MEMORY_AND_DISK)
         self._persisted.append(events)
-        record.checks += lookups.checks(events.count())
         chosen = events if run.sources.united else events.select(*map(column, columns_of(run)))
         alone = touched_by(run.plan, chosen, task.published, ())
-        self.by_lookups = alone.count
+        self.lookups = replace(self.lookups, events=events.count(), windows=alone.count)
+        record.checks.append(self.lookups.check())
         if alone.pairs is not None:
             alone.pairs.unpersist()
         return chosen
@@ -209,6 +213,22 @@ class SparkRevision:
 
         return either(here, lambda: changed.good(columns))
 
+    def quarantine(self) -> None:
+        for part, bad in self._bad:
+            if (broken := self.broken[part.key]).rows:
+                key = "quarantined", self.run.run_id, *_key(part, self.task)
+                self.changes.once(key, partial(_quarantine, part, bad, broken, self.task))
+
+    def refuse(self) -> None:
+        if not self._followed:
+            return
+        refused, alone = Refused(), self.unique and not self.task.due
+        # A late row that is bad may be alone in its window: what a change lost counts against the whole table.
+        parts = self.run.parts if alone or self.affected.touched else ()
+        for part in (*parts, *self.run.references):
+            refused.ask(part, self.broken.get(part.key, Broken()), self._source(part).count)
+        refused.raise_all()
+
     def compute(self, record: Record) -> None:
         windows, affected = self.run.plan.windows, self.affected.windows
         hull = replace(self.run, start_us=windows.end(affected[0]) - 1, end_us=windows.end(affected[-1]))
@@ -221,26 +241,32 @@ class SparkRevision:
         self._check_staged(record)
 
     def _judge_references(self, record: Record) -> None:
-        """Raises ToleranceError where a reference table lost more rows than its contract tolerates. Where its change
-        feed is not followed, all of it is judged."""
+        """Where change feeds are not followed, all of each reference table is judged. Raises ToleranceError."""
         refused = Refused()
-        for part in self.run.references:
+        for part in () if self._followed else self.run.references:
             source = self._source(part)
-            if not self._followed:
-                annotated = q.annotate(source, part.contract.rules).where(sf.size(BROKEN) > 0)
-                broken = self._broken[part.key] = _quarantine(part, annotated, self.task)
-                record.checks.append(of_table(part, broken.check()))
-            refused.ask(part, self._broken.get(part.key, Broken()), source.count)
+            annotated = q.annotate(source, part.contract.rules).where(sf.size(BROKEN) > 0)
+            broken = self._judged(part, annotated)
+            record.checks.append(of_table(part, broken.check()))
+            refused.ask(part, broken, source.count)
         refused.raise_all()
+
+    def _judged(self, part: Run, bad: DataFrame) -> Broken:
+        """The bad rows of one table, which are quarantined."""
+        bad, broken = _counted(bad)
+        try:
+            if broken.rows:
+                _quarantine(part, bad, broken, self.task)
+            return broken
+        finally:
+            bad.unpersist()
 
     def _stage_unique(self, hull: Run, record: Record) -> None:
         """No key is repeated: each row is judged alone."""
-        refused, rows = Refused(), []
-        for part in self.run.parts:
-            source = self._source(part)
-            refused.ask(part, self._broken.get(part.key, Broken()), source.count)
-            rows.append((part, q.keeping(source.where(self._inside(part)), part.contract.rules)))
-        refused.raise_all()
+        rows = [
+            (part, q.keeping(self._source(part).where(self._inside(part)), part.contract.rules))
+            for part in self.run.parts
+        ]
         events = self._events(rows).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             record.staged_version, record.rows_out = self._stage(hull, events, events.count())
@@ -262,11 +288,8 @@ class SparkRevision:
                 annotated = q.annotate(source.where(inside), rules, rest=source.where(~inside))
                 held.append(annotated.persist(StorageLevel.MEMORY_AND_DISK))
                 rows, bad, repeats = held[-1].agg(sf.count(sf.lit(1)), *broken_rows(part.contract)).collect()[0]
-                # A late row that is bad may be alone in its window: what a change lost counts against the whole table.
-                if affected.touched:
-                    refused.ask(part, self._broken.get(part.key, Broken()), source.count)
-                else:
-                    broken = _quarantine(part, held[-1].where(sf.size(BROKEN) > 0), self.task) if bad else Broken()
+                if not affected.touched:
+                    broken = self._judged(part, held[-1].where(sf.size(BROKEN) > 0)) if bad else Broken()
                     quarantined += broken.rows
                     record.checks.append(of_table(part, broken.check()))
                     refused.ask(part, broken, held[-1].count)
@@ -288,7 +311,7 @@ class SparkRevision:
 
     def _inside(self, part: Run) -> Column:
         """Whether rows of one table are in the affected windows."""
-        return self.affected.events(part.contract.event_time)
+        return self.affected.events(part.contract.event_time, part.begins)
 
     def _events(self, good: Sequence[tuple[Run, DataFrame]]) -> DataFrame:
         """The events of the affected units, of good rows of each table."""
@@ -352,27 +375,27 @@ def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
     return tuple((max(start, first), last) for start, last in task.published if last >= first)
 
 
-def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
-    """Writes the bad rows, once for this run and version; how many."""
+def _counted(bad: DataFrame) -> tuple[DataFrame, Broken]:
+    """Bad rows, held in memory, and how many they are."""
     bad = bad.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        broken = broken_of(bad)
-        if broken.rows:
-            with_retries(
-                lambda: q.write_quarantine(
-                    run.lake,
-                    q.bad_rows(bad, run.run_id, task.sources.at(run.key).version),
-                    run.warehouse.quarantine(run.contract.name),
-                    run_id=run.run_id,
-                    source_version=task.sources.at(run.key).version,
-                    key=quarantine_key(run, task),
-                    rows=broken.rows,
-                ),
-                "writing the quarantine",
-            )
-        return broken
-    finally:
-        bad.unpersist()
+    return bad, broken_of(bad)
+
+
+def _quarantine(run: Run, bad: DataFrame, broken: Broken, task: Task) -> None:
+    """Writes the bad rows, once for this run and version."""
+    version = task.sources.at(run.key).version
+    with_retries(
+        lambda: q.write_quarantine(
+            run.lake,
+            q.bad_rows(bad, run.run_id, version),
+            run.warehouse.quarantine(run.contract.name),
+            run_id=run.run_id,
+            source_version=version,
+            key=quarantine_key(run, task),
+            rows=broken.rows,
+        ),
+        "writing the quarantine",
+    )
 
 
 def _key(part: Run, task: Task) -> tuple[object, ...]:

@@ -9,8 +9,9 @@ whatever the clock says. (CEDR: Barga et al. 2007, section 2.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +31,7 @@ from trendlake.pipelines.runs.events import OfSource, are_good, events_in
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.runs.watermark import future_limit, watermark, watermark_at
-from trendlake.pipelines.spark.columns import beginning, column
+from trendlake.pipelines.spark.columns import column, earliest
 
 FUTURE = "future_events"
 """The check that counts events of the far future."""
@@ -38,6 +39,8 @@ EARLIEST, LATEST = -(2**63), 2**63 - 1
 """Microseconds: before and after every event."""
 SOME_ROWS = 1000
 """About how many rows are read at first, to know the newest good one."""
+Own: TypeAlias = Callable[[Run, tuple[int, int] | None], int]
+"""The watermark of the one table of a run, microseconds; `span`: as of `watermark`."""
 
 
 def last_ready(run: Run, sources: Versions) -> int | None:
@@ -57,15 +60,29 @@ def last_complete(run: Run, reached: int) -> int:
 def least_watermark(run: Run, sources: Versions, span: tuple[int, int] | None = None) -> int:
     """The watermark of these versions, microseconds: of several tables the least. `span`: as of `watermark`. Raises
     StepOrderError, as `future_limit`."""
-    reached = min(watermarks(run, sources, span).values())
+    return least_by(run, _of_versions(sources), span)
+
+
+def least_by(run: Run, own: Own, span: tuple[int, int] | None = None) -> int:
+    """As `least_watermark`, by the watermark of each table by itself."""
+    reached = min(_watermarks(run, own, span).values())
     return reached if span is None or not run.sources.united else max(span[0], min(span[1], reached))
 
 
-def watermarks(run: Run, sources: Versions, span: tuple[int, int] | None = None) -> dict[str, int]:
+def watermarks(run: Run, sources: Versions) -> dict[str, int]:
     """The watermark of each table, by its key: a table that may be idle counts as at least so far behind the largest
-    of all. It then takes all times to know that largest one, and `span` is ignored. Raises StepOrderError."""
+    of all. Raises StepOrderError."""
+    return _watermarks(run, _of_versions(sources), None)
+
+
+def _watermarks(run: Run, own: Own, span: tuple[int, int] | None) -> dict[str, int]:
+    """It takes all times to know the largest one of all: where a table may be idle `span` is ignored."""
     near = span if all(table.idle_us is None for table in run.sources.tables) else None
-    return _with_idle(run, {part.key: watermark_of(part, sources.at(part.key).version, near) for part in run.parts})
+    return _with_idle(run, {part.key: own(part, near) for part in run.parts})
+
+
+def _of_versions(sources: Versions) -> Own:
+    return lambda part, near: watermark_of(part, sources.at(part.key).version, near)
 
 
 def _with_idle(run: Run, own: Mapping[str, int]) -> dict[str, int]:
@@ -178,12 +195,11 @@ def _oldest(run: Run, version: int) -> int | None:
 
     def here() -> int | None:
         rows = _rows_near(run, _source(run, version), (EARLIEST, LATEST))
-        names = [name for name in (run.contract.event_time, run.plan.interval_start) if name is not None]
-        first = [pc.min(_times(run, rows, name)).as_py() for name in names]
+        first = [pc.min(_times(run, rows, name)).as_py() for name in (run.contract.event_time, *run.begins)]
         return min((time for time in first if time is not None), default=None)
 
     def by_spark() -> int | None:
-        first = _good(run, version).agg(sf.min(sf.unix_micros(beginning(run.plan))))
+        first = _good(run, version).agg(sf.min(sf.unix_micros(earliest(run.contract.event_time, run.begins))))
         oldest: int | None = first.collect()[0][0]
         return oldest
 

@@ -88,6 +88,16 @@ class Run:
         return table.key
 
     @property
+    def begins(self) -> tuple[str, ...]:
+        """The columns of the one table with the times at which its events begin, where events last."""
+        start, tables = self.plan.interval_start, self.plan.schema.tables
+        if start is None or tables is None:
+            return () if start is None else (start,)
+        types = {one.name for one in tables.types if one.table == self.key}
+        origins = (origin for column in tables.columns if column.name == start for origin in column.origins)
+        return tuple(sorted({origin.own for origin in origins if origin.type in types}))
+
+    @property
     def warehouse(self) -> Warehouse:
         return self.lake.warehouse
 

@@ -12,7 +12,7 @@ from trendlake.cep_core import AnyPlan, PatternWarning
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.authoring.validate import compiled
 from trendlake.pipelines.contracts.contract import Contract
-from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.contracts.pattern_source import contract_of_events
 from trendlake.pipelines.error_text import in_words
 from trendlake.pipelines.lake.lake import Lake, exists, latest_version
 from trendlake.pipelines.project.paths import Project
@@ -257,7 +257,7 @@ def plan_of(project: Project, file: Path) -> tuple[AnyPlan | None, str]:
 
 def _contract(project: Project, pattern: PatternFacts, source: str) -> Contract | None:
     try:
-        return source_contract(project, source, (pattern.name,))
+        return contract_of_events(project, source, (pattern.name,))
     except TrendlakeError:
         return None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
@@ -15,5 +18,10 @@ def column(name: str) -> Column:
 
 def beginning(reading: Reading) -> Column:
     """The time at which an event of a source begins: its event time, or where it has an interval the start of that."""
-    time = column(reading.schema.event_time)
-    return time if reading.interval_start is None else sf.least(column(reading.interval_start), time)
+    start = reading.interval_start
+    return earliest(reading.schema.event_time, () if start is None else (start,))
+
+
+def earliest(time: str, begins: Iterable[str]) -> Column:
+    """The earliest of a time and of those among the times `begins` that are not NULL."""
+    return reduce(sf.least, map(column, begins), column(time))

@@ -110,7 +110,8 @@ def _judged_by_spark(
     is how a table of many rows should be, and for whole rows there may be no room."""
     contract = runs[0].contract
     rules, keyed = contract.rules, [rule for rule in contract.rules if rule.kind == "unique"]
-    time, spans = sf.unix_micros(column(contract.event_time)), [run.span for run in runs]
+    time = sf.lit(None) if contract.is_reference else sf.unix_micros(column(contract.event_time))
+    spans = [run.span for run in runs]
     scanned = scan(source, rules, keyed, time, spans)
     bad = []
     for run in runs:

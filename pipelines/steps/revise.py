@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from trendlake.cep_core.events.zones import database
@@ -118,6 +118,26 @@ def _revise(run: Run, record: Record, shared: Shared) -> None:
 
 def _revised(run: Run, record: Record, shared: Shared) -> bool:
     """One attempt; False where other publications came in between."""
+    work = work_of(run, record, shared)
+    if work.revision is None:
+        return True
+    with closing(work.revision):
+        return _revised_by(work.revision, run, work.ledger, work.task, record)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of a revision. `revision`: has found the windows and written nothing; None where nothing is to be
+    done. `ledger`: of what is published."""
+
+    ledger: Ledger
+    task: Task
+    revision: Revision | None = None
+
+
+def work_of(run: Run, record: Record, shared: Shared) -> Work:
+    """Finds what a revision is to do, and says it in `record`; it writes nothing. Raises as `revise` does, without
+    ToleranceError and what the rows of results raise."""
     ledger = shared.ledger(run)
     task = task_of(run, ledger, shared.sources(run, ledger))
     record.checks, record.windows, record.basis = ledger.checks(), 0, task.basis(run)
@@ -130,11 +150,11 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
     record.sources = run.recorded(task.sources) if run.sources.named else None
     if run.pattern.consistency == "weak":
         record.checks.append(Check("revision", True, "nothing: a weak pattern corrects nothing", "change feed"))
-        return True
+        return Work(ledger, task)
     if task.reason is None and task.after == task.sources and not task.due:
         observed, data = f"nothing new since {task.sources.words}", {"to_version": task.sources.version}
         record.checks.append(Check("revision", True, observed, "change feed", data=data))
-        return True
+        return Work(ledger, task)
     if run.needs_watermark:
         for part in run.parts:
             record.checks.append(of_table(part, future_events(part, task.sources.at(part.key).version)))
@@ -151,9 +171,11 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
     )
     record.took(road)
     try:
-        return _revised_by(revision, run, ledger, task, record)
-    finally:
+        revision.find_affected(record)
+    except BaseException:
         revision.close()
+        raise
+    return Work(ledger, task, revision)
 
 
 def _stale_checks(run: Run, ledger: Ledger) -> list[Check]:
@@ -176,11 +198,12 @@ def _stale_checks(run: Run, ledger: Ledger) -> list[Check]:
 
 
 def _revised_by(revision: Revision, run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
-    revision.find_affected(record)
-    refuse_too_much(run, revision.by_lookups)
+    refuse_too_much(run, revision.lookups.windows)
+    revision.quarantine()
     record.basis = task.basis(run, revision.affected.windows)
     if not revision.affected.stretches:
         return _unchanged(ledger, record, _claims(run, ledger, task, revision))
+    revision.refuse()
     revision.compute(record)
     return _published(revision, run, ledger, task, record)
 

@@ -32,15 +32,16 @@ LOOKUP: Mapping[str, Any] = {
     "columns": ["segment"],
     "of": ["Order", "Payment"],
 }
-LATE: Sequence[tuple[str, Mapping[str, Any]]] = (
-    ("orders", order(2, 2, "b", 30)),
-    ("payments", payment("p2", 4, "b", 31.0)),
-    ("customers", customer("1", "a", "gone")),
+LATE: Sequence[tuple[str, Sequence[Mapping[str, Any]]]] = (
+    ("orders", [order(2, 2, "b", 30)]),
+    ("payments", [payment("p2", 4, "b", 31.0)]),
+    ("customers", [customer("1", "a", "gone"), customer("2", "b", "b2b")]),
 )
 
 
 def test_each_table_starts_a_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = project_of(tmp_path, lookup={"customer": LOOKUP}, where=["[customer_id]", "o.segment = 'b2b'"])
+    """The reference table, whose rows are no events, is replaced."""
+    tables = project_of(tmp_path, plain=True, lookup={"customer": LOOKUP}, where=["[customer_id]", "o.segment = 'b2b'"])
     tables.deliver("customers", [customer("1", "a", "b2b"), customer("2", "b", "b2b")])
     tables.deliver("orders", [order(1, 1, "a", 10)])
     tables.deliver("payments", [payment("p1", 3, "a", 11.0)])
@@ -58,16 +59,19 @@ def test_each_table_starts_a_revision(tmp_path: Path, monkeypatch: pytest.Monkey
         wait(lambda: api.run_state("unpaid", "first") in DONE)
         assert api.run_state("unpaid", "first") == "success", api.tasks("unpaid", "first")
         assert [row["o"] for row in published(tables)] == [["orders:1"]]
-        for number, (name, row) in enumerate(LATE, 1):
+        for number, (name, rows) in enumerate(LATE, 1):
             file = tmp_path / f"{name}.csv"
-            pyarrow.csv.write_csv(pa.Table.from_pylist([dict(row)], SCHEMAS[name]), file)
-            api.trigger(f"ingest_{name}", "late", {"files": [str(file)]})
+            pyarrow.csv.write_csv(pa.Table.from_pylist([dict(row) for row in rows], SCHEMAS[name]), file)
+            replace = {"replace": True} if name == "customers" else {}
+            api.trigger(f"ingest_{name}", "late", {"files": [str(file)], **replace})
             wait(lambda: states(api).count("success") == number)  # noqa: B023 - it is asked in this turn
             assert set(states(api)) == {"success"}
             assert published(tables) == rows_by_hand(tables, tables.run(0, 2, "again"))
     assert [row["o"] for row in published(tables)] == [["orders:2"]]
-    rows = DeltaTable(tables.lake.warehouse.results("unpaid")).to_pyarrow_table()
-    assert "customers@" in rows["source_versions"][0].as_py()
+    shown = DeltaTable(tables.lake.warehouse.results("unpaid")).to_pyarrow_table()
+    assert "customers@" in shown["source_versions"][0].as_py()
+    customers = DeltaTable(tables.lake.warehouse.source("customers"))
+    assert customers.history(1)[0]["operationParameters"]["mode"] == "Overwrite"
 
 
 def states(api: AirflowApi) -> list[str]:

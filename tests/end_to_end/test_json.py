@@ -90,6 +90,8 @@ def walk(tmp_path: Path) -> dict[str, list[str]]:
     late = tmp_path / "late.csv"
     late.write_text("id,at,company,price\n99,2026-01-05T09:00:55,A,0\n98,2026-01-05T09:01:55,A,-7\n")
     assert said(folder, "ingest", "trades", late)[0]["rows"] == 62
+    (dry,) = said(folder, "revise", "falling", "--dry-run")
+    assert (dry["rows_updated"], dry["tables"][0]["broken"]) == (1, 1)
     (revised,) = said(folder, "revise", "falling")
     assert revised["revision"]["rows_updated"] == 1
     assert Path(revised["site"]).stat().st_mtime > Path(run["report"]).stat().st_mtime

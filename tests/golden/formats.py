@@ -18,7 +18,7 @@ from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.load import load_pattern
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts import column_names
-from trendlake.pipelines.contracts.pattern_source import source_contract
+from trendlake.pipelines.contracts.pattern_source import sources_of
 from trendlake.pipelines.ingest.commits import LINE
 from trendlake.pipelines.ingest.write.spark import REPLACES
 from trendlake.pipelines.lake.commits import publication
@@ -57,8 +57,8 @@ def plans() -> dict[str, Any]:
     by_file = {}
     for file in files:
         pattern = load_pattern(file)
-        contract = source_contract(project, str(pattern.source), (pattern.name,))
-        by_file[str(file.relative_to(ROOT))] = compile_plan(pattern, contract.event_schema())
+        read = sources_of(project, pattern)
+        by_file[str(file.relative_to(ROOT))] = compile_plan(pattern, read.schema, read.reference_columns)
     return by_file
 
 

@@ -17,6 +17,7 @@ from trendlake.pipelines.quality.quarantine_counts import Broken
 
 CASES = [
     (Taken(5, new=5), "5 rows: 5 new"),
+    (Taken(5, new=4, there=1, in_place_of=3), "5 rows: 4 in place of 3, 1 there already"),
     (Taken(1, there=1), "1 row: 1 there already"),
     (Taken(6, new=1, replaced=4, older=1), "6 rows: 1 new, 4 replaced, 1 older than the existing row"),
     (Taken(5, new=5, broken=Broken(Counter(price_range=5))), "5 rows: 5 new; 5 quarantined (price_range)"),

@@ -21,7 +21,7 @@ RUN = [*RANGE, "--run-id", "r1"]
 STATE = "result:failed"
 """A selector for which the run record is read first."""
 WRITE = {
-    "ingest": [["trades", "trades.csv"], ["flights"]],
+    "ingest": [["trades", "trades.csv"], ["trades", "trades.csv", "--replace"], ["flights"]],
     "generate": [["stock"]],
     "run": [["falling", *RANGE], [STATE, *RANGE], ["*", *RANGE]],
     "backfill": [["falling", *RANGE], ["--stale"]],
@@ -39,6 +39,7 @@ WRITE = {
 """Commands that may change the warehouse, with ways to call them."""
 READ = {
     "backfill": [["falling", *RANGE, "--dry-run"], ["--stale", "--dry-run"]],
+    "revise": [["falling", "--dry-run"], [STATE, "--dry-run"], ["--source", "trades", "--dry-run"]],
     "site": [[]],
     "report": [["falling", "--run-id", "r1"]],
     "ls": [[STATE]],

@@ -22,10 +22,11 @@ from typing import Any, Literal
 from tests.conftest import ROOT
 from trendlake.cep_core import PatternWarning, explain, load_pattern
 from trendlake.cep_core.errors import PatternErrors, TrendlakeError
-from trendlake.pipelines.authoring.pattern_tests import load_tests, table_of
+from trendlake.pipelines.authoring.pattern_tests import TablesOfTests, load_tests, table_of
 from trendlake.pipelines.authoring.validate import compiled
 from trendlake.pipelines.contracts.contract import contract_of
 from trendlake.pipelines.contracts.document import load_document
+from trendlake.pipelines.contracts.pattern_source import sources_of
 from trendlake.pipelines.contracts.results import check_templates
 from trendlake.pipelines.contracts.rule_text import expected_of, reason_of
 from trendlake.pipelines.project.paths import Project, find_project
@@ -161,7 +162,8 @@ def _read_pattern(project: Project, path: Path) -> None:
 def _read_contract(project: Project, path: Path) -> None:
     contract = contract_of(*load_document(path), events=True)
     assert contract.name == path.stem
-    assert contract.event_schema().families
+    assert contract.is_reference or contract.event_schema().families
+    assert contract.named_by in contract.columns_with_derived or contract.made_id
     assert len(contract.fingerprint) == 16
     for rule in contract.rules:
         assert reason_of(rule)
@@ -179,9 +181,11 @@ def _read_profile(project: Project, path: Path) -> None:
 
 
 def _read_tests(project: Project, path: Path) -> None:
-    plan = compiled(project, project.pattern_path(path.stem))[1]
-    for test in load_tests(path, plan):
-        table_of(test.events, plan.schema)
+    pattern, plan = compiled(project, project.pattern_path(path.stem))
+    tables = TablesOfTests.of(sources_of(project, pattern), plan)
+    for _, test in load_tests(path, tables):
+        for name, rows in tables.rows(test).items():
+            table_of(rows, tables.events[name])
 
 
 READERS: Mapping[Kind, Callable[[Project, Path], None]] = {

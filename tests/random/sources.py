@@ -19,9 +19,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from tests.random import algebra, automata, matches, row_patterns
+from tests.random.batches import local
 from tests.random.strategies import COLUMNS, questions
 from tests.support.engines import TIME
-from trendlake.cep_core import PatternErrors, TrendlakeError, compile_query, run_plan
+from trendlake.cep_core import PatternErrors, TrendlakeError, compile_query, run_plan, run_plans
 from trendlake.cep_core.events.schema import EventSchema, schema_of
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.parse import parse_pattern
@@ -69,6 +70,8 @@ class Case:
     watermark: int | None
     numbered: bool
     """Whether ids are of any size, so that their order is not that of texts."""
+    others: tuple[Mapping[str, Any], ...] = ()
+    """Keys in which other patterns over the same tables differ, which are computed together with this one."""
 
 
 def _asked(kind: str, most: int) -> st.SearchStrategy[Any]:
@@ -135,7 +138,17 @@ def cases(draw: st.DrawFn, kind: str, most: int = 9) -> Case:
     choices += ["sequence"] if used and all(table.seq for table in used) else []
     watermark = asked.watermark if isinstance(asked, automata.Case) else None
     ties = draw(st.sampled_from(choices))
-    return Case(query, tables, types, draw(st.permutations(rows)), columns, ties, watermark, numbered)
+    others = tuple(draw(_other(query, choices)) for _ in range(draw(st.sampled_from((0, 0, 1, 3)))))
+    return Case(query, tables, types, draw(st.permutations(rows)), columns, ties, watermark, numbered, others)
+
+
+@st.composite
+def _other(draw: st.DrawFn, query: Mapping[str, Any], choices: Sequence[Any]) -> dict[str, Any]:
+    """Of another pattern over the same tables: its `ties`, and a condition more."""
+    keys: dict[str, Any] = {"ties": draw(st.sampled_from(choices))}
+    if query["kind"] in ("trends", "matches"):
+        keys["where"] = [*query.get("where", ()), draw(local(query["pattern"]))]
+    return keys
 
 
 @st.composite
@@ -243,6 +256,33 @@ def answers(case: Case) -> tuple[Any, Any]:
     return _plain(expected, hidden, shown), _plain(several, hidden, {})
 
 
+def together(case: Case) -> tuple[list[Any], list[Any]]:
+    """What the pattern and the others of a case give alone, and what they give in one batch."""
+    tables, schemas, sources = own_tables(case)
+    plans = []
+    for keys in ({"ties": case.ties}, *case.others):
+        query = {name: value for name, value in {**case.query, "sources": sources, **keys}.items() if value is not None}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                plans.append(compile_query(query, schemas))
+            except PatternErrors:
+                continue
+    alone = [_run(plan, tables, case.watermark) for plan in plans]
+    answers = dict(run_plans(plans, tables, None, case.watermark)) if plans else {}
+    both = [answers[number] for number in range(len(plans))]
+    return [_plain(one, (), {}) for one in alone], [
+        _plain(f"refused: {one.code}" if isinstance(one, TrendlakeError) else one, (), {}) for one in both
+    ]
+
+
+def _run(plan: Any, tables: Any, watermark: int | None) -> Any:
+    try:
+        return run_plan(plan, tables, None, watermark)
+    except TrendlakeError as refusal:
+        return f"refused: {refusal.code}"
+
+
 def _answer(query: Any, schema: Any, events: Any, watermark: int | None) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -284,6 +324,9 @@ def disagreement(case: Case, tally: SourcesTally) -> list[str]:
     tally.counts[f"of kind {kind}"] += 1
     what = "refused" if isinstance(expected, str) else "with rows" if expected[1] else "without rows"
     tally.counts[what] += 1
+    if expected == actual and case.others:
+        expected, actual = together(case)
+        tally.counts["together with others"] += 1
     return [] if expected == actual else [f"expected {expected}", f"found {actual}"]
 
 

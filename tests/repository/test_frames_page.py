@@ -8,18 +8,33 @@ import re
 from typing import Any
 
 import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
 from trendlake.cep_core import TrendlakeError
 
 PAGE = (ROOT / "docs" / "how-to" / "frames.md").read_text()
-STEPS = re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+STEPS, ON_SPARK = (
+    re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```", part, re.MULTILINE | re.DOTALL)
+    for part in PAGE.split("## Frames of Spark")
+)
 
 
 def test_the_page_prints_what_it_shows() -> None:
-    assert len(STEPS) == PAGE.count("```python") == 4
-    names: dict[str, Any] = {}
-    for code, printed in STEPS:
+    assert len(STEPS) + len(ON_SPARK) == PAGE.count("```python") == 5
+    shows(STEPS, {})
+
+
+@pytest.mark.spark
+def test_spark_prints_what_the_page_shows(spark: SparkSession) -> None:
+    names: dict[str, Any] = {"spark": spark}
+    shows(STEPS[:1], names)
+    shows(ON_SPARK, names)
+
+
+def shows(steps: list[tuple[str, str]], names: dict[str, Any]) -> None:
+    for code, printed in steps:
         out = io.StringIO()
         with contextlib.redirect_stdout(out), pd.option_context("display.width", 80):
             try:

@@ -17,7 +17,7 @@ PAGE = (ROOT / "docs" / "how-to" / "reference-data.md").read_text()
 
 @pytest.mark.filterwarnings("ignore::trendlake.cep_core.errors.PatternWarning")
 def test_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert follow(PAGE.split("\n## What to know")[0], tmp_path, monkeypatch) == 2
+    assert follow(PAGE.split("\n## An example over generated tables")[0], tmp_path, monkeypatch) == 2
     records = json.loads(CliRunner().invoke(app, ["runs", "--json"]).stdout)["records"]
     (revision,) = [record for record in records if record["stage"] == "revise"]
     said = {check["check"]: check["observed"] for check in revision["checks"]}

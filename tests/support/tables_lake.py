@@ -30,8 +30,9 @@ HERE = Profile(master="local[2]")
 ON_SPARK = Profile(master="local[2]", limits=Limits(driver_rows=0))
 
 
-def contract_text(name: str, columns: Sequence[str], latency: int = 2, tolerance: float = 1.0) -> str:
-    """`columns`: lines of YAML."""
+def contract_text(name: str, columns: Sequence[str], latency: int | None = 2, tolerance: float = 1.0) -> str:
+    """`columns`: lines of YAML; `latency`: hours."""
+    late = "" if latency is None else f"slaProperties: [{{property: latency, value: {latency}, unit: h}}]\n"
     lines = "\n".join(f"      - {column}" for column in columns)
     return f"""\
 apiVersion: v3.1.0
@@ -45,8 +46,7 @@ schema:
     customProperties: [{{property: quarantineTolerance, value: {tolerance}}}, {{property: corrections, value: replace}}]
     properties:
 {lines}
-slaProperties: [{{property: latency, value: {latency}, unit: h}}]
-"""
+{late}"""
 
 
 def role(name: str, kind: str, of: str, more: str = "") -> str:
@@ -83,6 +83,12 @@ CUSTOMERS = (
 TABLES = {"orders": (ORDERS, "Order"), "payments": (PAYMENTS, "Payment"), "support": (SUPPORT, None)}
 REFERENCES = {"customers": (CUSTOMERS, "Customer")}
 """Tables that patterns look columns up in."""
+PLAIN_CUSTOMERS = (
+    "{name: row, logicalType: string, required: true, unique: true}",
+    "{name: since, logicalType: timestamp}",
+    *CUSTOMERS[2:],
+)
+"""As a table of no events."""
 SCHEMAS = {
     "orders": pa.schema(
         {"number": pa.int64(), "at": pa.timestamp("us", "UTC"), "customer_id": "string", "amount": pa.int64()}
@@ -116,11 +122,13 @@ PATTERN: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class SeveralTables:
-    """A project in `root` with the tables, and one pattern over them."""
+    """A project in `root` with the tables, and one pattern over them. `plain`: whether contracts of reference tables
+    name no event roles."""
 
     root: Path
     lake: Lake
     profile: Profile = HERE
+    plain: bool = False
 
     @property
     def project(self) -> Project:
@@ -132,6 +140,8 @@ class SeveralTables:
     def edit_contract(self, name: str, **values: Any) -> None:
         """The contract of a table from now on; `values`: as of `contract_text`."""
         columns, constant = (TABLES | REFERENCES)[name]
+        if self.plain and name in REFERENCES:
+            columns, constant, values["latency"] = PLAIN_CUSTOMERS, None, None
         text = contract_text(name, columns, **values)
         if constant is not None:
             text = text.replace(
@@ -145,12 +155,13 @@ class SeveralTables:
         text = yaml.safe_dump({key: value for key, value in whole.items() if value is not None}, sort_keys=False)
         (self.root / "conf" / "patterns" / "unpaid.yaml").write_text(text)
 
-    def deliver(self, name: str, rows: Sequence[Mapping[str, Any]]) -> int | None:
-        """One delivery to a table; its version then."""
+    def deliver(self, name: str, rows: Sequence[Mapping[str, Any]], *, whole: bool = False) -> int | None:
+        """One delivery to a table, `whole` in place of its rows; its version then."""
         table = pa.Table.from_pylist([dict(row) for row in rows], SCHEMAS[name])
         feed = f"{name} {len(list((self.root / 'feeds').glob('*')))}"
         (self.root / "feeds" / feed).touch()
-        return ingest(self.lake, self.contract(name), [table], feed=feed, run_id=feed).source_version
+        contract = self.contract(name)
+        return ingest(self.lake, contract, [table], feed=feed, run_id=feed, whole=whole).source_version
 
     def make(self, name: str) -> None:
         create_source(self.lake, self.lake.warehouse.source(name), self.contract(name))
@@ -166,14 +177,16 @@ class SeveralTables:
         return prepare(self.lake, self.project, self.profile, "unpaid", run_id, *bounds)
 
 
-def several_tables(root: Path, lake: Lake, profile: Profile = HERE, **keys: Any) -> SeveralTables:
-    """A fresh project in `root` with empty tables. `lake`: of its warehouse; `keys`: of the pattern, None takes one
-    away."""
+def several_tables(
+    root: Path, lake: Lake, profile: Profile = HERE, *, plain: bool = False, **keys: Any
+) -> SeveralTables:
+    """A fresh project in `root` with empty tables. `lake`: of its warehouse; `plain`: as of `SeveralTables`; `keys`: of
+    the pattern, None takes one away."""
     for folder in ("data_contracts", "conf/patterns", "feeds"):
         (root / folder).mkdir(parents=True)
     for file in (ROOT / "data_contracts").glob("results_*.yaml"):
         shutil.copyfile(file, root / "data_contracts" / file.name)
-    tables = SeveralTables(root, lake, profile)
+    tables = SeveralTables(root, lake, profile, plain)
     for name in (*TABLES, *(REFERENCES if keys.get("lookup") else ())):
         tables.edit_contract(name)
         tables.make(name)

@@ -187,6 +187,10 @@ class AutomatonPlan:
         return any(arc.how == WINDOW_END for arc in self.arcs)
 
     @property
+    def held_back(self) -> bool:
+        return self.waits
+
+    @property
     def key(self) -> tuple[str, ...]:
         """The results are a set: all that a row says tells it apart."""
         return (*self.partition_by, "first", "last", "state", *(field.name for field in self.register))

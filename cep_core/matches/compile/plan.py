@@ -185,6 +185,11 @@ class MatchesPlan(InPanes):
         return bool(self._last_nots)
 
     @property
+    def held_back(self) -> bool:
+        """Until a NOT with a limit of its own is decided."""
+        return self.limit_of_last is not None
+
+    @property
     def limit_of_last(self) -> int | None:
         """So many microseconds after its last event a match is decided; None: at its last event, or, where a NOT
         `trails`, `within` after its first."""

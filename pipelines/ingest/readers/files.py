@@ -129,12 +129,13 @@ def unreadable(path: Path) -> Iterator[None]:
         raise SourceFileError(message, hint="save it as UTF-8") from None
 
 
-def feed_of(path: Path) -> str:
-    """The name a file is delivered under: by what it holds, so that a copy is the same delivery."""
+def feed_of(*paths: Path) -> str:
+    """The name that files, mostly one, are delivered under: by what they hold, so that a copy is the same delivery."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
+    for path in paths:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
     return f"file {digest.hexdigest()[:16]}"
 
 

@@ -52,10 +52,12 @@ class Target:
 
     def change(self, table: TableHere, changes: Changes) -> None:
         """Raises NotHereError and CONFLICTS."""
-        name = next(name for name in table.schema.names if same_name(name) == same_name(self.contract.event_time))
-        times = changes.matched[name].cast(pa.int64())
-        ends = pc.min_max(times).as_py()
-        near = {name: (ends["min"], ends["max"])} if len(times) and not times.null_count else {}
+        near = {}
+        for name in table.schema.names:
+            if same_name(name) == same_name(self.contract.event_time):
+                times = changes.matched[name].cast(pa.int64())
+                ends = pc.min_max(times).as_py()
+                near = {name: (ends["min"], ends["max"])} if len(times) and not times.null_count else {}
         change(table, changes, self.token, self.line, near)
 
 
@@ -64,6 +66,13 @@ def append_here(target: Target, rows: pa.Table) -> None:
     _refuse_many(rows)
     table = target.table(anew=False)
     append(table, shaped(rows, table.none().schema), target.token, target.line)
+
+
+def replace_here(target: Target, rows: pa.Table) -> None:
+    """`rows` in place of all of the table. Raises NotHereError and CONFLICTS."""
+    _refuse_many(rows)
+    table = target.table(anew=True)
+    append(table, shaped(rows, table.none().schema), target.token, target.line, whole=True)
 
 
 def merge_here(target: Target, keys: pa.Table, values: pa.Table, new: pa.Table) -> int:
@@ -107,7 +116,7 @@ def count_where_here(lake: Lake, path: str, version: int, rule: Rule, contract: 
     table = table_here(lake, path, version)
     if contract.documents is not None:
         table.refuse_large()
-    names = [*columns_of([rule]), contract.event_time]  # a condition may name no column
+    names = [*columns_of([rule]), contract.event_time or contract.named_by]  # a condition may name no column
     return sum(rows.num_rows for rows in _keeping(table, rule, list(dict.fromkeys(names))))
 
 

@@ -28,6 +28,12 @@ def append_by_spark(lake: Lake, path: str, frame: DataFrame, **options: Any) -> 
     frame.coalesce(1).write.format("delta").mode("append").options(**options).save(path)
 
 
+def replace_by_spark(lake: Lake, path: str, rows: pa.Table, contract: Contract) -> None:
+    """`rows` in place of all of the table, in one commit."""
+    frame = typed(frame_of(lake.spark, rows), contract)
+    frame.coalesce(1).write.format("delta").mode("overwrite").save(path)
+
+
 def write_by_spark(
     lake: Lake, path: str, comparison: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
 ) -> None:
@@ -46,10 +52,11 @@ def write_by_spark(
     values: dict[str, str | Column] = {quoted(name): _side("s", name) for name in comparison.new.column_names}
     same = [_side("t", name).eqNullSafe(_side("s", name)) for name in comparison.new.column_names]
     on = [sf.col(f"s.{REPLACES}"), *(_side("t", name).eqNullSafe(_side("s", name)) for name in key)]
-    moments = table.column(contract.event_time).cast(pa.int64())
-    if table.num_rows and not moments.null_count:
+    if table.num_rows and not contract.is_reference:
+        moments = table.column(contract.event_time).cast(pa.int64())
         ends = [sf.timestamp_micros(sf.lit(end)) for end in pc.min_max(moments).as_py().values()]
-        on.append(_side("t", contract.event_time).between(*ends))
+        if not moments.null_count:
+            on.append(_side("t", contract.event_time).between(*ends))
     rows_of_source = (
         sf.broadcast(merged) if rows.nbytes <= limits.DOCUMENT_BYTES and not comparison.new.num_rows else merged
     )

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -90,15 +90,19 @@ class Changes:
         return pa.concat_tables([self.gone, self.before])
 
 
-def append(table: TableHere, rows: pa.Table, note: str | None, line: Line | None = None) -> Commit:
-    """Adds `rows`, in the columns of `table`, in one commit, also where there are none. Raises as `change`."""
+def append(
+    table: TableHere, rows: pa.Table, note: str | None, line: Line | None = None, *, whole: bool = False
+) -> Commit:
+    """Adds `rows`, in the columns of `table`, in one commit, also where there are none; `whole`: in place of all that
+    it has. Raises as `change`."""
     refuse({"a table that asks more of who writes it": not table.writable})
     refuse_full_disk(table.folder, rows.nbytes)
     how = writer(rows.schema, _rows_a_group(rows))
+    mode: Literal["append", "overwrite"] = "overwrite" if whole else "append"
 
     def write(view: DeltaTable, about: CommitProperties) -> None:
         write_deltalake(
-            view, rows, mode="append", commit_properties=about, post_commithook_properties=HOOKS, writer_properties=how
+            view, rows, mode=mode, commit_properties=about, post_commithook_properties=HOOKS, writer_properties=how
         )
 
     return _commit(table, note, line, write)

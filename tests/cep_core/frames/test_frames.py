@@ -327,5 +327,5 @@ def test_spark_is_refused_before_its_rows_come_here() -> None:
     class DataFrame(Capsule):
         __module__ = "pyspark.sql.connect.dataframe"
 
-    with pytest.raises(TrendlakeError, match="frames of Spark"):
+    with pytest.raises(TrendlakeError, match="one frame of Spark"):
         library_of(DataFrame(pa.table({"x": [1]})))

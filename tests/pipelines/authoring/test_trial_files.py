@@ -62,7 +62,7 @@ def test_what_is_left_out_is_said(project: Path) -> None:
         (["--max-events", "2"], "the newest window alone holds 3 events, more than 2", 1),
         (["--from", "2026-01-05"], "one end of the interval is missing", 1),
         (["--from", "2026-01-05", "--to", "2026-01-05"], "the interval is empty", 1),
-        (["--sample"], "leave out --from, --to and --events", 2),
+        (["--sample"], "leave out --from, --to, --events and --table", 2),
     ],
 )
 def test_mistakes(project: Path, options: list[str], message: str, code: int) -> None:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.support.lasting_events import SECOND, table_of
 from tests.support.worked_cases import contract_of
-from trendlake.cep_core import AnyPlan, compile_query, run_plan
+from trendlake.cep_core import AnyPlan, compile_query, load_pattern, run_plan
 from trendlake.pipelines.authoring.trial import sample
 from trendlake.pipelines.authoring.trial_rows import HeldRows
+from trendlake.pipelines.authoring.trial_tables import TrialTables
+from trendlake.pipelines.contracts.sources import SOURCE, Sources
 from trendlake.pipelines.errors import SampleTooLargeError
+from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.warehouse import Warehouse
+from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.rules.split import split
+from trendlake.pipelines.runs.run import Run
 
 QUERY = {
     "kind": "trends",
@@ -26,8 +35,14 @@ QUERY = {
 
 
 class Held(HeldRows):
-    def watermark(self, windows: range) -> int | None:
-        return None
+    where, version = "memory", None
+
+    def watermark(self, near: tuple[int, int] | None) -> int:
+        raise AssertionError("the pattern does not wait")
+
+
+def without_java() -> SparkSession:
+    raise AssertionError("Java is not needed")
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -41,7 +56,9 @@ def test_the_rows_are_those_of_all_events(seed: int) -> None:
     table = table_of(rows)
     contract = contract_of("signals", table)
     plan = compile_query(QUERY, contract.event_schema())
-    source = Held(table, split(table, contract), contract, plan)
+    lake, project = Lake(Warehouse("/nowhere"), without_java), Project(Path("/nowhere"), Path("/nowhere"))
+    run = Run(lake, project, Profile(), load_pattern(QUERY), Sources.of(contract), plan, "try", 0, 1)
+    source = TrialTables(run, {SOURCE: Held(table, split(table, contract), contract, ["start"])})
     every = {str(row) for row in run_plan(plan, table).to_pylist()}
     whole = sample(plan, source, 100)
     assert {str(row) for row in whole.rows.to_pylist()} == every

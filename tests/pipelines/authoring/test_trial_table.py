@@ -13,8 +13,11 @@ from pyspark.sql import functions as sf
 from tests.support.bare_lake import bare_lake
 from tests.support.flights import Flights, all_steps, answers, flight, table
 from trendlake.jobs.terminal.times import micros_of
-from trendlake.pipelines.authoring.trial import Sample, Sampled, sample
-from trendlake.pipelines.authoring.trial_table import HeldTable, TableBySpark, table_of_events
+from trendlake.pipelines.authoring.trial import Sample, sample
+from trendlake.pipelines.authoring.trial_rows import SampledTable
+from trendlake.pipelines.authoring.trial_table import HeldTable, TableBySpark
+from trendlake.pipelines.authoring.trial_tables import TrialTables
+from trendlake.pipelines.contracts.sources import SOURCE
 from trendlake.pipelines.errors import SampleTooLargeError, SourceMissingError
 from trendlake.pipelines.ingest.deliver import typed
 from trendlake.pipelines.lake.lake import exists
@@ -55,9 +58,10 @@ def tried(lake: Flights, most: int, interval: tuple[str, str] | None = None, wit
     """What this process takes of the table, which is what Spark takes."""
     run = lake.run(lake.pattern(within=within), "2013-03-01", "2013-03-02", "try")
     asked = None if interval is None else (micros_of(interval[0], "--from"), micros_of(interval[1], "--to"))
-    held = table_of_events(run)
+    held = TrialTables.of(run, {}).tables[SOURCE]
     assert isinstance(held, HeldTable)
-    mine, theirs = (outcome(run, table, most, asked) for table in (held, TableBySpark(run, held.version)))
+    by_spark = TableBySpark(run, held.version, [item.name for item in run.contract.columns])
+    mine, theirs = (outcome(run, table, most, asked) for table in (held, by_spark))
     if isinstance(mine, SampleTooLargeError) or isinstance(theirs, SampleTooLargeError):
         assert str(mine) == str(theirs)
         raise SampleTooLargeError(str(mine))
@@ -67,10 +71,10 @@ def tried(lake: Flights, most: int, interval: tuple[str, str] | None = None, wit
     return mine
 
 
-def outcome(run: Run, table: Sampled, most: int, asked: tuple[int, int] | None) -> Any:
+def outcome(run: Run, table: SampledTable, most: int, asked: tuple[int, int] | None) -> Any:
     """A sample, or the error."""
     try:
-        return sample(run.plan, table, most, asked)
+        return sample(run.plan, TrialTables(run, {SOURCE: table}), most, asked)
     except SampleTooLargeError as error:
         return error
 
@@ -88,7 +92,7 @@ def test_it_shows_what_a_run_publishes(source: Flights) -> None:
     ]
     assert mine == theirs
     assert len(mine) == 12
-    assert trial.broken == Counter(row["rule"] for row in source.quarantined().collect())
+    assert trial.tables[0].broken == Counter(row["rule"] for row in source.quarantined().collect())
 
 
 def test_the_newest_windows_are_whole(source: Flights) -> None:
@@ -111,7 +115,7 @@ def test_no_part_of_a_window(source: Flights) -> None:
 def test_no_table(lake: Flights) -> None:
     run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "try")
     with pytest.raises(SourceMissingError, match="is not in the warehouse"):
-        table_of_events(run)
+        TrialTables.of(run, {})
 
 
 def test_the_split_without_spark_is_the_split(source: Flights) -> None:

@@ -10,9 +10,6 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.tables_lake import contract_text, role
 from trendlake.cep_core import PatternErrors, TrendlakeError, explain
-from trendlake.cep_core.load import load_pattern
-from trendlake.pipelines.authoring.pattern_tests import run_tests
-from trendlake.pipelines.authoring.trial import refuse_lookups
 from trendlake.pipelines.authoring.validate import compiled
 from trendlake.pipelines.contracts.pattern_source import source_contract
 from trendlake.pipelines.project.paths import Project
@@ -76,11 +73,3 @@ def test_a_circle(project: Project) -> None:
     (project.patterns / "looking.yaml").write_text(text)
     with pytest.raises(TrendlakeError, match="would read its own results"):
         compiled(project, project.patterns / "looking.yaml")
-
-
-def test_tests_of_patterns_refuse_it(project: Project) -> None:
-    """They have no reference tables; the place is that of the key."""
-    with pytest.raises(PatternErrors, match=r"looking.yaml:3:1: \[NOT_SUPPORTED\] samples and tests have no reference"):
-        refuse_lookups(load_pattern(project.patterns / "looking.yaml"))
-    with pytest.raises(PatternErrors, match="NOT_SUPPORTED"):
-        list(run_tests(project, project.patterns / "tests" / "looking.yaml"))

@@ -125,6 +125,10 @@ def test_a_contract_is_written_from_a_table(spark: SparkSession, tmp_path: Path,
     assert [item.name for item in contract.columns] == ["number", "at", "paid", "owed"]
     assert [item.type for item in contract.columns] == [kind.lower(), "timestamp", "double", "decimal(9,2)"]
     assert (contract.key, contract.roles["event_id"], contract.types) == (("number",), "number", ("Order",))
+    project.contract_path("orders").unlink()
+    path, _ = adopt(bare_lake(spark), project, "orders", place, Roles(key=("number", "at")))
+    contract = load_contract(path)
+    assert (contract.is_reference, contract.key) == (True, ("number", "at"))
 
 
 @pytest.mark.parametrize(

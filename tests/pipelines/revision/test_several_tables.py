@@ -26,10 +26,9 @@ from tests.support.tables_lake import (
     ticket,
 )
 from trendlake.cep_core import run_plan
-from trendlake.cep_core.errors import NotSupportedError, TrendlakeError
+from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.actions.history import changed_versions, print_diff
 from trendlake.jobs.terminal.printing import console
-from trendlake.pipelines.authoring.trial_table import table_of_events
 from trendlake.pipelines.errors import StaleRunError, StepOrderError, ToleranceError
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
@@ -337,12 +336,10 @@ def test_an_empty_table_holds_all_windows(tmp_path: Path) -> None:
     assert shown(tables) == {"None"}
 
 
-def test_selectors_and_commands_without_several_tables(tables: SeveralTables) -> None:
-    """`source:` finds the readers of each table; what reads one table only is refused by name."""
+def test_selectors(tables: SeveralTables) -> None:
+    """`source:` finds the readers of each table."""
     patterns = Patterns(tables.project)
     assert patterns.select(["source:payments"]) == patterns.select(["source:orders"]) == ["unpaid"]
-    with pytest.raises(NotSupportedError, match="orders, payments, support"):
-        table_of_events(tables.run(0, 2, "try"))
 
 
 RANDOM = 6

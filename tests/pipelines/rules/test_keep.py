@@ -15,11 +15,13 @@ from tests.conftest import ROOT
 from trendlake.cep_core import compile_plan, load_pattern
 from trendlake.cep_core.errors import TextError
 from trendlake.pipelines.contracts.contract import Contract, load_contract
+from trendlake.pipelines.contracts.pattern_source import sources_of
 from trendlake.pipelines.contracts.regular_expressions import expression_of
 from trendlake.pipelines.contracts.results import contract_name, results_contract
 from trendlake.pipelines.contracts.row_conditions import parse_row_condition
 from trendlake.pipelines.contracts.rules import Rule
 from trendlake.pipelines.errors import ContractErrors
+from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.rules.keep import keep
 
 TYPES: dict[str, pa.DataType] = {
@@ -325,6 +327,9 @@ def test_every_rule_of_the_projects_sources() -> None:
         "retail": 9,
         "rumor": 24,
         "shipments": 11,
+        "shop_customers": 4,
+        "shop_orders": 9,
+        "shop_payments": 11,
         "stock": 16,
         "trades": 6,
     }
@@ -344,8 +349,8 @@ def test_every_rule_of_results() -> None:
     rules = 0
     for file in files:
         pattern = load_pattern(file)
-        schema = load_contract(ROOT / "data_contracts" / f"{pattern.source}.yaml").event_schema()
-        plan = compile_plan(pattern, schema)
+        read = sources_of(find_project(ROOT), pattern)
+        plan = compile_plan(pattern, read.schema, read.reference_columns)
         path = ROOT / "data_contracts" / f"{contract_name(plan)}.yaml"
         rules += count_of(results_contract(path, plan, pattern.name))
-    assert rules == 318
+    assert rules == 335

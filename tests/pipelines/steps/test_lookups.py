@@ -60,11 +60,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 def maker(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Makes a project, where every step is done in this process or on Spark, as the fixture's parameter says."""
+    """Makes a project, where every step is done in this process or on Spark, as the fixture's parameter says; `plain`:
+    in this process, with reference tables whose rows are no events."""
 
     def make(**keys: Any) -> SeveralTables:
-        if request.param == "here":
-            return project_of(tmp_path, **keys)
+        if request.param != "spark":
+            return project_of(tmp_path, plain=request.param == "plain", **keys)
         session: SparkSession = request.getfixturevalue("spark")
         return on_spark(session, tmp_path, **keys)
 
