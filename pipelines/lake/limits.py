@@ -52,6 +52,8 @@ REFERENCE_BYTES = 256 << 20
 """Bytes of the columns of a reference table that lookups read: every worker holds them."""
 REVISED = 250_000
 """Rows of a revision: those that have changed, and those of the windows that they touch."""
+STRETCHES = 1_000
+"""Stretches of windows, apart from one another, that a revision computes one after the other."""
 MATCHED = 250_000
 """Changed rows of a revision on Spark that are collected, to see which of them the pattern may match."""
 

@@ -178,8 +178,7 @@ def revision_here(
     affected = Affected(plan, touched(plan, seen, task.published))
     if not affected.stretches:
         return RevisionHere(run, task, affected, plan.result_schema.empty_table(), tuple(of_parts), changes)
-    if len(affected.stretches) > MOST:
-        return NotHere("windows all over the place")
+    refuse_more(len(affected.stretches), limits.STRETCHES, "stretches of windows")
     renewal = renewed_rows(run, task, results_version, changed.source, seen) if changed.every is None else None
     if renewal is not None:
         affected = Affected(plan, touched=renewal.touched or affected.stretches)
@@ -230,8 +229,7 @@ def _of_several(
         nothing = plan.result_schema.empty_table()
         return RevisionHere(run, task, affected, nothing, of_parts, changes, lookups=counts)
     refuse_too_much(run, counts.windows)  # before they are computed
-    if len(affected.stretches) > MOST:
-        return NotHere("windows all over the place")
+    refuse_more(len(affected.stretches), limits.STRETCHES, "stretches of windows")
     slices = tuple(times_read(plan, range(first, last + 1)) for first, last in affected.stretches)
     events = _events_of_all(run, task, known, slices, changes)
     published = _published(run, results_version, affected)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from trendlake.cep_core.events.array_types import Bools, Int64s
-from trendlake.cep_core.events.arrays import arrow, numbers
+from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.pipelines.errors import OtherwiseWrittenError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here import row_groups
@@ -323,11 +323,16 @@ def _only(group: int, _: Any) -> Sequence[int]:
     return [group]
 
 
-def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> pa.Array:
+def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> pa.Array | pa.ChunkedArray:
     """Where `time` is in one of `slices`; a row without a time is in none."""
-    moment = rows.column(time).cast(pa.int64())
-    conditions = [pc.and_(pc.greater_equal(moment, low), pc.less(moment, high)) for low, high in slices]
-    return pc.fill_null(reduce(pc.or_, conditions), False)
+    column = rows.column(time)
+    moment = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    times = numbers(moment.cast(pa.int64()), 0)
+    starts, ends = np.array(sorted(slices), np.int64).reshape(-1, 2).T
+    ends = np.maximum.accumulate(ends)  # of those that begin by then
+    at = np.searchsorted(starts, times, side="right") - 1
+    mask = arrow((at >= 0) & (times < ends[at]) & valid(moment))
+    return pa.chunked_array([mask]) if isinstance(column, pa.ChunkedArray) else mask
 
 
 def _has_one_of(values: Mapping[str, pa.Array], rows: pa.RecordBatch) -> pa.Array:

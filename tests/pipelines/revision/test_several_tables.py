@@ -384,6 +384,30 @@ def version(tables: SeveralTables, name: str) -> int:
     return DeltaTable(tables.lake.warehouse.source(name)).version()
 
 
+ONE_TABLE = {"sources": None, "source": "orders", "pattern": "Order o", "return": {"n": "COUNT(*)"}, "where": []}
+
+
+@pytest.mark.parametrize("keys", [TRENDS, {**TRENDS, **ONE_TABLE}], ids=["several", "one"])
+def test_windows_apart_from_one_another(tmp_path: Path, keys: Mapping[str, Any]) -> None:
+    """Changes in 90 of 180 windows, every second one, are computed in this process."""
+    tables = project_of(tmp_path, **keys)
+    tables.deliver("orders", [order(n, 12 * n + 1) for n in range(180)])
+    tables.deliver("payments", [payment(f"p{n}", 12 * n + 3) for n in range(180)])
+    run = tables.run(0, 90, "first")
+    all_steps(run)
+    before = published(tables)
+    tables.deliver("orders", [order(1000 + n, 24 * n + 2, "a", n) for n in range(90)])
+    record = revise(tables.run(0, 90, "revision"))
+    assert (record.road, record.windows) == ("here", 90)
+    assert published(tables) != before
+    if run.sources.united:
+        assert published(tables) == expected(tables, run)
+    else:
+        assert sum(row["n"] for row in published(tables)) == 270
+    again = revise(tables.run(0, 90, "nothing"))
+    assert "nothing new" in str(again.checks[-1].observed)
+
+
 @pytest.mark.parametrize("keys", [PATTERN, TRENDS], ids=["matches", "trends"])
 def test_on_spark(spark: SparkSession, tmp_path: Path, keys: Mapping[str, Any]) -> None:
     """The workers unite what each of them reads; a revision follows the feed of each table, or computes all anew."""

@@ -20,11 +20,14 @@ import pytest
 from delta.tables import DeltaTable
 from deltalake import DeltaTable as LocalTable
 from deltalake import write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tests.conftest import CHAOS
+from tests.random.profile import examples
 from tests.support.bare_lake import bare_lake
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commits import recent_commits
@@ -33,7 +36,7 @@ from trendlake.pipelines.lake.here import log
 from trendlake.pipelines.lake.here import write as writes
 from trendlake.pipelines.lake.here.log import commit_info, folder_on_disk, logged_versions
 from trendlake.pipelines.lake.here.maintain import compact
-from trendlake.pipelines.lake.here.read import CHANGE, table_here
+from trendlake.pipelines.lake.here.read import CHANGE, inside, table_here
 from trendlake.pipelines.lake.here.write import append_any
 from trendlake.pipelines.lake.lake import latest_version, read_at
 from trendlake.pipelines.lake.road import NotHere, NotHereError, tried
@@ -204,6 +207,24 @@ def same_as_read_anew(spark: SparkSession, path: str) -> None:
     assert held.schema == StructType.fromJson(json.loads(anew.schema().to_json()))
     assert bag(held.actions) == bag(pa.table(anew.get_add_actions(flatten=True)))
     assert held.last_transaction("a") == (anew.transaction_version("a") or -1)
+
+
+MOMENTS = st.integers(-9, 30)
+
+
+@examples(300)
+@given(
+    st.lists(st.none() | MOMENTS, max_size=30),
+    st.lists(st.tuples(MOMENTS, st.integers(0, 6)), min_size=1),
+    st.integers(0, 30),
+)
+def test_times_in_slices(times: list[int | None], slices: list[tuple[int, int]], cut: int) -> None:
+    """Slices may overlap, and lie in any order."""
+    wanted = [(low, low + length) for low, length in slices]
+    parts = [pa.array(part, pa.timestamp("us", "UTC")) for part in (times[:cut], times[cut:])]
+    rows = pa.table({"at": pa.chunked_array(parts)})
+    expected = [time is not None and any(low <= time < high for low, high in wanted) for time in times]
+    assert inside(rows, "at", wanted).to_pylist() == expected
 
 
 def test_what_is_held_of_a_log(spark: SparkSession, tmp_path: Path) -> None:
