@@ -81,7 +81,7 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
 
 def _files(options: TryOptions, pattern: str, sources: Sources) -> dict[str, Path]:
     """The file of each table that has one, by the table's name. Raises ProjectError."""
-    from trendlake.pipelines.authoring.trial_tables import files_of
+    from trendlake.pipelines.authoring.trial_file import files_of
     from trendlake.pipelines.errors import ProjectError
 
     typed = list(options.tables)
@@ -105,11 +105,18 @@ def _sample(
 ) -> tuple[Sample, str]:
     """The sample, and where it is from."""
     from trendlake.pipelines.authoring.trial import sample
+    from trendlake.pipelines.authoring.trial_file import TrialFile
+
+    pattern, plan, sources = read
+    contract = sources.contract
+    if files and not sources.named and not contract.made_id:  # without Spark's package
+        lateness = contract.lateness_us or 0 if pattern.consistency == "strong" else 0
+        file = TrialFile(plan, files[contract.name], contract, lateness)
+        return sample(plan, file, options.most, interval), file.where
     from trendlake.pipelines.authoring.trial_table import QUICK
     from trendlake.pipelines.authoring.trial_tables import TrialTables
     from trendlake.pipelines.runs.run import Run
 
-    pattern, plan, sources = read
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
     with session(Place(place.project, quick), f"trendlake try {options.pattern}") as lake:
         times = interval or (0, 1)

@@ -37,7 +37,6 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import sources_of
 from trendlake.pipelines.contracts.sources import Sources
 from trendlake.pipelines.project.paths import Project, files_of
-from trendlake.pipelines.results.reference_tables import columns_for, with_columns
 
 Row = dict[str, Any]
 _LIST, _TABLES = "a list", "by table"
@@ -128,6 +127,8 @@ class TablesOfTests:
         rows = self.rows(test)
         tables = {name: table_of(rows.get(name, ()), schema) for name, schema in {**self.events, **self.others}.items()}
         reference = {}
+        if self.plan.schema.lookups:  # else Spark's package is not needed
+            from trendlake.pipelines.results.reference_tables import columns_for, with_columns
         for name in {one.table for one in self.plan.schema.lookups}:
             contract = self.contracts[name]
             own = tables[name].select([column.name for column in contract.columns])

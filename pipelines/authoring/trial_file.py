@@ -1,17 +1,26 @@
-"""A file of events to try a pattern on: no table, no Spark."""
+"""Files to try a pattern on: no table, no Spark, and for the one file of a pattern's one table not even its package."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
+from trendlake.cep_core import AnyPlan
+from trendlake.cep_core.errors import did_you_mean
+from trendlake.cep_core.events.windows import BEGINNING
+from trendlake.cep_core.plan import times_read
+from trendlake.pipelines.authoring.trial import Extent, TableSample, Taken
 from trendlake.pipelines.authoring.trial_rows import HeldRows, Span
+from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.ingest.documents import DocumentFiles
 from trendlake.pipelines.ingest.readers.files import read_file
 from trendlake.pipelines.ingest.readers.xml_names import is_xml
-from trendlake.pipelines.rules.split import split
+from trendlake.pipelines.rules.split import needed, split
 from trendlake.pipelines.runs.watermark import watermark_at
 
 
@@ -38,3 +47,55 @@ class FileOfRows(HeldRows):
             counts &= self.times >= near[0]
         times = self.times[counts]
         return watermark_at(int(times.max()) if len(times) else None, self.lateness, near)
+
+
+class TrialFile:
+    """The one file of a plan that reads one table and looks nothing up. See `pipelines.authoring.trial.Sampled`."""
+
+    def __init__(self, plan: AnyPlan, path: Path, contract: Contract, lateness: int) -> None:
+        """`lateness`: as of `FileOfRows`. Raises SourceFileError."""
+        begins = (plan.interval_start,) if plan.interval_start else ()
+        self.plan, self.rows = plan, FileOfRows(path, contract, lateness, begins)
+        self.reference: Mapping[str, pa.Table] = {}
+
+    @property
+    def where(self) -> str:
+        return self.rows.where
+
+    def extent(self) -> Extent | None:
+        return self.rows.extent()
+
+    def newest(self, number: int) -> int | None:
+        times = self.rows.newest(number)
+        return int(times[-number]) if number <= len(times) else None
+
+    def count(self, start_us: int, end_us: int) -> int:
+        return self.rows.count(start_us, end_us)
+
+    def take(self, windows: range) -> Taken:
+        contract, span = self.rows.contract, self.plan.windows.span(windows)
+        rows = self.rows.take(span)
+        table = TableSample(contract.name, self.where, rows.rows, len(self.rows.ordered), rows.broken)
+        start, end = times_read(self.plan, windows)
+        reached = self.rows.watermark((max(start, BEGINNING), end)) if self.plan.waits else None
+        return Taken(needed(self.plan, contract, rows.good), (table,), reached)
+
+    def missing(self, events: pa.Table) -> Sequence[Check]:
+        return ()
+
+
+def files_of(typed_files: Sequence[str], names: Sequence[str], pattern: str) -> dict[str, Path]:
+    """The file of each table, by its name, of texts such as `orders=o.csv`. `names`: the tables that the pattern reads.
+    Raises ProjectError."""
+    files: dict[str, Path] = {}
+    for text in typed_files:
+        name, sign, file = text.partition("=")
+        if not (sign and name and file):
+            raise ProjectError(f"--table {text}: expected NAME=FILE", hint=f"such as --table {names[0]}=FILE")
+        if name not in names:
+            hint = did_you_mean(name, names) or f"it reads {', '.join(names)}"
+            raise ProjectError(f"--table {text}: {pattern} does not read '{name}'", hint=hint)
+        if name in files:
+            raise ProjectError(f"--table: '{name}' has two files, {files[name]} and {file}", hint="give one of them")
+        files[name] = Path(file)
+    return files

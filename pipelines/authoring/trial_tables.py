@@ -3,29 +3,28 @@ united, and reference tables looked up, by the code of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from trendlake.cep_core.derived import one_table
-from trendlake.cep_core.errors import NotSupportedError, did_you_mean
+from trendlake.cep_core.errors import NotSupportedError
 from trendlake.pipelines.authoring.trial import Extent, TableSample, Taken
 from trendlake.pipelines.authoring.trial_file import FileOfRows
 from trendlake.pipelines.authoring.trial_rows import SampledTable, TakenRows
 from trendlake.pipelines.authoring.trial_table import newest_version
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.errors import ProjectError, SourceFileError, SourceMissingError
+from trendlake.pipelines.errors import SourceFileError, SourceMissingError
 from trendlake.pipelines.lake.lake import exists
 from trendlake.pipelines.results.missing_rows import missing_here
 from trendlake.pipelines.results.reference_tables import for_lookups, refuse_repeated, stored_columns
 from trendlake.pipelines.results.source_events import reads_id
 from trendlake.pipelines.results.union_events import own_columns
+from trendlake.pipelines.rules.split import needed
 from trendlake.pipelines.runs.consistency import least_by
-from trendlake.pipelines.runs.events import typed
 from trendlake.pipelines.runs.run import Run
 
 
@@ -86,11 +85,7 @@ class TrialTables:
         plan = self.run.plan
         if self.run.sources.united:
             return one_table(good, plan.schema, plan.columns)
-        kind = plan.schema.event_type
-        rows = typed(self.run.contract, kind, good[self.run.key])
-        if plan.event_types is not None:
-            rows = rows.filter(pc.is_in(rows.column(kind), value_set=pa.array(plan.event_types, pa.string())))
-        return rows.select(list(plan.columns))
+        return needed(plan, self.run.contract, good[self.run.key])
 
     def _samples(self, taken: Mapping[str, TakenRows]) -> tuple[TableSample, ...]:
         of_events = [self._sample(key, rows) for key, rows in taken.items()]
@@ -111,23 +106,6 @@ class TrialTables:
 
     def missing(self, events: pa.Table) -> list[Check]:
         return missing_here(self.run, events, self.reference)
-
-
-def files_of(typed_files: Sequence[str], names: Sequence[str], pattern: str) -> dict[str, Path]:
-    """The file of each table, by its name, of texts such as `orders=o.csv`. `names`: the tables that the pattern reads.
-    Raises ProjectError."""
-    files: dict[str, Path] = {}
-    for text in typed_files:
-        name, sign, file = text.partition("=")
-        if not (sign and name and file):
-            raise ProjectError(f"--table {text}: expected NAME=FILE", hint=f"such as --table {names[0]}=FILE")
-        if name not in names:
-            hint = did_you_mean(name, names) or f"it reads {', '.join(names)}"
-            raise ProjectError(f"--table {text}: {pattern} does not read '{name}'", hint=hint)
-        if name in files:
-            raise ProjectError(f"--table: '{name}' has two files, {files[name]} and {file}", hint="give one of them")
-        files[name] = Path(file)
-    return files
 
 
 def _tables_of(run: Run, files: Mapping[str, Path]) -> dict[str, SampledTable]:

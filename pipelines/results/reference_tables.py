@@ -22,7 +22,8 @@ from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.road import either
 from trendlake.pipelines.quality import quarantine as q
-from trendlake.pipelines.runs.events import all_parted, typed
+from trendlake.pipelines.rules.split import typed
+from trendlake.pipelines.runs.events import all_parted
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.source_versions import Versions
 from trendlake.pipelines.spark.columns import column

@@ -27,7 +27,8 @@ from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.road import NotHere, either
 from trendlake.pipelines.quality import quarantine as q
-from trendlake.pipelines.runs.events import events_in, good_events, good_events_of_all, typed
+from trendlake.pipelines.rules.split import typed
+from trendlake.pipelines.runs.events import events_in, good_events, good_events_of_all
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.spark.columns import beginning, column

@@ -25,7 +25,6 @@ from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.events.union import united
 from trendlake.cep_core.plan import event_windows, times_read
 from trendlake.pipelines.check import Check
-from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.results import contract_name, results_contract
 from trendlake.pipelines.contracts.rules import unique_rules
 from trendlake.pipelines.lake import limits
@@ -55,8 +54,9 @@ from trendlake.pipelines.revision.row_diff import differing
 from trendlake.pipelines.revision.scope import Task
 from trendlake.pipelines.revision.source_changes import SourceChanges
 from trendlake.pipelines.rules.great_expectations import judge_without
+from trendlake.pipelines.rules.split import needed
 from trendlake.pipelines.runs.consistency import of_table
-from trendlake.pipelines.runs.events import good_events, good_events_of_all, typed
+from trendlake.pipelines.runs.events import good_events, good_events_of_all
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
 
@@ -286,7 +286,7 @@ def _possible(
 def _united(run: Run, rows: Mapping[str, pa.Table]) -> pa.Table:
     """Rows of several tables, by name, as one; of one table what the plan reads. Raises NotHereError."""
     if not run.sources.united:
-        return _needed(run.plan, run.contract, rows[run.key])
+        return needed(run.plan, run.contract, rows[run.key])
     tables = run.plan.schema.tables
     assert tables is not None
     return _of_good_rows(lambda: united(rows, tables, run.plan.columns))
@@ -400,21 +400,12 @@ def _computed(
     """The rows of the touched windows, whose good events are in `slices`, of all units. `reference`: the tables of
     lookups."""
     plan, time = run.plan, run.plan.schema.event_time
-    events = good if run.sources.named else _needed(plan, run.contract, good)
+    events = good if run.sources.named else needed(plan, run.contract, good)
     answers = (
         run_plan(plan, _within(events, time, span), range(first, last + 1), None, reference)
         for (first, last), span in zip(affected.stretches, slices, strict=True)
     )
     return _of_good_rows(lambda: pa.concat_tables([answer.cast(plan.result_schema) for answer in answers]))
-
-
-def _needed(plan: AnyPlan, contract: Contract, good: pa.Table) -> pa.Table:
-    """As `results.computation.needed`."""
-    kind = plan.schema.event_type
-    good = typed(contract, kind, good)
-    if plan.event_types is not None:
-        good = good.filter(pc.is_in(good[kind], pa.array(plan.event_types)))
-    return good.select(list(plan.columns))
 
 
 def _within(events: pa.Table, time: str, span: Stretch) -> pa.Table:

@@ -28,7 +28,8 @@ from trendlake.pipelines.results.windows import Stretch, shown_unit, united
 from trendlake.pipelines.revision.changed_units import units_of
 from trendlake.pipelines.revision.rewrite import Published
 from trendlake.pipelines.revision.scope import Task
-from trendlake.pipelines.runs.events import good_events, typed
+from trendlake.pipelines.rules.split import typed
+from trendlake.pipelines.runs.events import good_events
 from trendlake.pipelines.runs.run import Run
 
 WIDER = 4

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.array_types import Bools, Int8s, Int64s
-from trendlake.cep_core.events.arrays import arrow
+from trendlake.cep_core.events.arrays import arrow, repeated
 from trendlake.pipelines.contracts.column_names import REASONS
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rule_text import reason_of, repeat_reasons
@@ -64,6 +66,22 @@ def split_alone(table: pa.Table, contract: Contract) -> Split:
             keeping[rule.name] = keeps = keep(rule, table)
             broken[(broken < 0) & ~keeps] = number
     return Split(broken, keeping, np.zeros(table.num_rows, np.int8))
+
+
+def typed(contract: Contract, event_type: str, rows: pa.Table) -> pa.Table:
+    """The rows with their type, where the contract names one for all."""
+    if contract.constant_type is None:
+        return rows
+    return rows.append_column(event_type, repeated(contract.constant_type, rows.num_rows))
+
+
+def needed(plan: AnyPlan, contract: Contract, good: pa.Table) -> pa.Table:
+    """Of good rows of a plan's one table what it reads: its columns and its event types."""
+    kind = plan.schema.event_type
+    good = typed(contract, kind, good)
+    if plan.event_types is not None:
+        good = good.filter(pc.is_in(good[kind], pa.array(plan.event_types, pa.string())))
+    return good.select(list(plan.columns))
 
 
 def _repeats_as(rule: Rule, why: int) -> str:

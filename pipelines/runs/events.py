@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from trendlake.cep_core.events.array_types import Bools
-from trendlake.cep_core.events.arrays import arrow, repeated
+from trendlake.cep_core.events.arrays import arrow
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import Condition, TableHere, inside
@@ -68,10 +68,3 @@ def are_good(run: OfSource, rows: pa.Table) -> Bools:
     """Which rows keep the rules of single rows."""
     good: Bools = split_alone(rows.combine_chunks(), run.contract).broken < 0
     return good
-
-
-def typed(contract: Contract, event_type: str, rows: pa.Table) -> pa.Table:
-    """The rows with their type, where the contract names one for all."""
-    if contract.constant_type is None:
-        return rows
-    return rows.append_column(event_type, repeated(contract.constant_type, rows.num_rows))

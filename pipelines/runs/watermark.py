@@ -7,19 +7,22 @@ the commit of the version, do not move it: a producer's wrong clock would declar
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
+from typing import TYPE_CHECKING
 
 from trendlake.cep_core.events.windows import BEGINNING
 from trendlake.pipelines.errors import StepOrderError
-from trendlake.pipelines.lake.lake import Lake
-from trendlake.pipelines.lake.versions import commit_time
-from trendlake.pipelines.spark.columns import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from trendlake.pipelines.lake.lake import Lake
 
 
 def future_limit(lake: Lake, path: str, version: int, max_future: int) -> int:
     """The latest event time, microseconds, that moves the watermark of a version of the table at `path`: `max_future`
     microseconds after its commit. Raises StepOrderError where the table's log no longer tells when that was."""
+    from trendlake.pipelines.lake.versions import commit_time
+
     committed = commit_time(lake, path, version)
     if committed is None:
         raise StepOrderError(
@@ -32,6 +35,10 @@ def future_limit(lake: Lake, path: str, version: int, max_future: int) -> int:
 def watermark(good: DataFrame, event_time: str, lateness: int, limit: int, span: tuple[int, int] | None = None) -> int:
     """The newest event time up to `limit` among the `good` rows, less `lateness`; `BEGINNING` without such a row. All
     times in microseconds. With `span`, a half-open range, the result is clamped to it: fewer rows are read then."""
+    from pyspark.sql import functions as sf
+
+    from trendlake.pipelines.spark.columns import column
+
     time = column(event_time)
     rows = good.where(time <= sf.timestamp_micros(sf.lit(limit)))
     if span is not None:

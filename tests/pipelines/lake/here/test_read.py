@@ -209,13 +209,13 @@ def same_as_read_anew(spark: SparkSession, path: str) -> None:
     assert held.last_transaction("a") == (anew.transaction_version("a") or -1)
 
 
-MOMENTS = st.integers(-9, 30)
+INSTANTS = st.integers(-9, 30)
 
 
 @examples(300)
 @given(
-    st.lists(st.none() | MOMENTS, max_size=30),
-    st.lists(st.tuples(MOMENTS, st.integers(0, 6)), min_size=1),
+    st.lists(st.none() | INSTANTS, max_size=30),
+    st.lists(st.tuples(INSTANTS, st.integers(0, 6)), min_size=1),
     st.integers(0, 30),
 )
 def test_times_in_slices(times: list[int | None], slices: list[tuple[int, int]], cut: int) -> None:
