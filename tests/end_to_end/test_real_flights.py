@@ -26,7 +26,7 @@ from trendlake.pipelines.runs.run import Run, prepare
 from trendlake.pipelines.runs.stage import Record
 from trendlake.pipelines.steps.batch import Member, run_batch
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.repeats]
 
 YEAR = ("2013-01-01T00:00:00Z", "2014-01-02T00:00:00Z")
 ROWS = 336_776

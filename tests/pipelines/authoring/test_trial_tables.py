@@ -22,8 +22,9 @@ from tests.pipelines.steps.test_lookups import NOW, ONE, OVER_TIME, SEVERAL, del
 from tests.support.tables_lake import DAY, PATTERN, SOURCES, START, SeveralTables, customer, order, payment
 from trendlake.cep_core.errors import NotSupportedError, TrendlakeError
 from trendlake.pipelines.authoring.trial import Sample, sample
+from trendlake.pipelines.authoring.trial_file import files_of
 from trendlake.pipelines.authoring.trial_table import HeldTable, TableBySpark
-from trendlake.pipelines.authoring.trial_tables import TrialTables, files_of
+from trendlake.pipelines.authoring.trial_tables import TrialTables
 from trendlake.pipelines.errors import ProjectError, SampleTooLargeError, SourceFileError, SourceMissingError
 from trendlake.pipelines.runs.consistency import oldest_good
 from trendlake.pipelines.runs.run import prepare
@@ -149,7 +150,9 @@ def test_events_that_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("keys", [PATTERN, BY_SEGMENT], ids=["matches", "lookup"])
+@pytest.mark.parametrize(
+    "keys", [pytest.param(PATTERN, marks=pytest.mark.repeats), BY_SEGMENT], ids=["matches", "lookup"]
+)
 def test_on_spark(spark: SparkSession, tmp_path: Path, keys: Mapping[str, Any]) -> None:
     """Spark gives of each table what this process does."""
     rng = random.Random(3)
@@ -250,7 +253,13 @@ def test_files_of_results(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("sources", ["sources: {unpaid: results/unpaid, Order: orders}", "source: results/unpaid"])
+@pytest.mark.parametrize(
+    "sources",
+    [
+        "sources: {unpaid: results/unpaid, Order: orders}",
+        pytest.param("source: results/unpaid", marks=pytest.mark.repeats),
+    ],
+)
 def test_results_of_another_pattern(spark: SparkSession, tmp_path: Path, sources: str) -> None:
     """Whose ids are made of their key: Spark makes them. A file has none."""
     tables = on_spark(spark, tmp_path, **TRENDS)

@@ -270,6 +270,7 @@ def in_a_session_of_its_own(folder: Path, sort: str, python: str) -> str:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.repeats
 def test_spark_connect(tmp_path: Path) -> None:
     assert in_a_session_of_its_own(tmp_path, "connect", sys.executable) == "pyspark.sql.connect.dataframe True"
 

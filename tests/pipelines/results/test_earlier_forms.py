@@ -91,7 +91,7 @@ def healed(lake: Signals) -> int:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("two groups", "one group"),
+        pytest.param("two groups", "one group", marks=pytest.mark.repeats),
         ("hours", "days"),
         pytest.param("two groups", "matches", marks=pytest.mark.repeats),
         pytest.param("a family", "one group", marks=pytest.mark.chaos),

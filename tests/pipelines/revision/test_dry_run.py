@@ -24,7 +24,7 @@ from trendlake.pipelines.steps.revise import Shared, revise
 Files = dict[str, tuple[int, int]]
 
 
-@pytest.fixture(params=["here", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=["here", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.repeats])])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return maker(request, tmp_path)
 

@@ -141,7 +141,7 @@ class History:
 @pytest.mark.random
 @pytest.mark.more_in_chaos
 @pytest.mark.parametrize("seed", range(HISTORIES))
-@pytest.mark.parametrize("keys", [PATTERN, TRENDS], ids=["matches", "trends"])
+@pytest.mark.parametrize("keys", [pytest.param(PATTERN, marks=pytest.mark.repeats), TRENDS], ids=["matches", "trends"])
 def test_histories(spark: SparkSession, tmp_path: Path, seed: int, keys: Mapping[str, Any]) -> None:
     """Each revision follows several changes of any sort, and at least one history has all sorts."""
     history = History(spark, tmp_path, seed, keys)

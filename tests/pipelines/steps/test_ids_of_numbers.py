@@ -21,7 +21,7 @@ from trendlake.pipelines.ingest.replay import replay
 from trendlake.pipelines.report.build import build_report
 from trendlake.pipelines.steps.revise import revise
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.repeats]
 
 NUMBERED = CONTRACT.replace("event_id, logicalType: string", "event_id, logicalType: integer, physicalType: bigint")
 GRAPHS = (

@@ -78,7 +78,8 @@ FAULTS: dict[str, tuple[Sequence[int], Sequence[tuple[int, int]]]] = {
     ("faults", "way"),
     [
         *((name, "spark") for name in FAULTS),
-        *(("bad rows, some without a time, and repeated keys", way) for way in ("few", "many")),
+        ("bad rows, some without a time, and repeated keys", "few"),
+        pytest.param("bad rows, some without a time, and repeated keys", "many", marks=pytest.mark.repeats),
     ],
 )
 def test_together_as_alone(lake: Flights, faults: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,7 @@ def begun(spark: SparkSession, folder: Path, pattern: str = "plain", *, tidy: bo
     return lake, lake.run(FIRST_DAY, LAST_DAY, "any")
 
 
+@pytest.mark.repeats
 def test_a_run_killed_around_its_commit(spark: SparkSession, tmp_path: Path) -> None:
     """Before the commit the old rows stand, after it the new ones; the retry finds them, and its record says so."""
     lake, run = begun(spark, tmp_path / "project")

@@ -18,7 +18,7 @@ from trendlake.pipelines.ingest.replay import replay
 from trendlake.pipelines.report.build import build_report
 from trendlake.pipelines.steps.revise import revise
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.repeats]
 
 NAMES = {
     "place": "old_0",
