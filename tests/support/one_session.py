@@ -30,6 +30,7 @@ ACTIONS = (
     "quarantine",
     "reset",
     "revise",
+    "revise_dry_run",
     "run",
     "show",
 )
