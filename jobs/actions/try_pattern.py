@@ -108,8 +108,8 @@ def _sample(
     from trendlake.pipelines.authoring.trial_file import TrialFile
 
     pattern, plan, sources = read
-    contract = sources.contract
-    if files and not sources.named and not contract.made_id:  # without Spark's package
+    if files and not sources.named and not sources.contract.made_id:  # without Spark's package
+        contract = sources.contract
         lateness = contract.lateness_us or 0 if pattern.consistency == "strong" else 0
         file = TrialFile(plan, files[contract.name], contract, lateness)
         return sample(plan, file, options.most, interval), file.where
