@@ -180,8 +180,8 @@ def _mistakes(source: Source, number: int, test: PatternTest, tables: TablesOfTe
         place = source.place((number, "events"), key=True)
         yield BadValueError(f"the pattern reads events of {reads}", place=place, hint=hint)
         return
-    known = [("events", test.events, tables.events)] if isinstance(test.events, dict) else []
-    for part, named, schemas in [*known, ("tables", test.tables, tables.others)]:
+    of_events = [("events", test.events, tables.events)] if isinstance(test.events, dict) else []
+    for part, named, schemas in [*of_events, ("tables", test.tables, tables.others)]:
         for name in named:
             if name not in schemas:
                 yield _unknown_table(name, part, tables, source.place((number, part, name), key=True))

@@ -58,11 +58,11 @@ def evaluate_lazily(
     if frame.isStreaming:
         hint = "frame.writeStream.foreachBatch(lambda batch, number: ...) has each of its batches as a frame"
         raise NotSupportedError("evaluate reads no streaming frame", hint=hint)
-    if reference:
-        raise NotSupportedError("evaluate looks nothing up over a frame of Spark", hint="join the columns to the frame")
     library: Any = SimpleNamespace(schema=schema)
     given = EventsFrame("", library, frame, schema(frame), **names)
     plan = compile_with(query, given.schema, None, family_rows(for_each))
+    if reference or plan.schema.lookups:
+        raise NotSupportedError("evaluate looks nothing up over a frame of Spark", hint="join the columns to the frame")
     if plan.held_back and watermark is None:
         message = "its rows wait for time to come, and a frame of Spark is not read for its latest event"
         raise NotSupportedError(message, hint="watermark=datetime(...) says how far time has come")

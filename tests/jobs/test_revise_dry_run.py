@@ -8,20 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.jobs.test_revise_source import CHAIN, DAY, OTHER, ROWS
 from tests.support.own_source import FALLING, output_of, start
-
-DAY = ("--from", "2026-01-05", "--to", "2026-01-06")
-ROWS = "id,at,company,price\n" + "".join(
-    f"{company}{n},2026-01-05T09:00:{n:02d}Z,{company},{10 - n}\n" for company in "AB" for n in range(4)
-)
-CHAIN = """\
-name: busy
-source: results/falling
-pattern: falling R+
-return: {windows: COUNT(*), most: MAX(R.trends)}
-within: 1 day
-"""
-NEVER_RUN = FALLING.replace("name: falling", "name: rising").replace(">", "<")
 
 
 @pytest.fixture
@@ -32,7 +20,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     start(tmp_path, tmp_path / "trades.csv", ROWS)
     monkeypatch.chdir(tmp_path)
     output_of("ingest", "trades", "trades.csv")
-    for name, text in (("falling", FALLING), ("busy", CHAIN), ("rising", NEVER_RUN)):
+    for name, text in (("falling", FALLING), ("busy", CHAIN), ("rising", OTHER)):
         (tmp_path / "conf" / "patterns" / f"{name}.yaml").write_text(text)
     output_of("run", "falling", *DAY)
     output_of("run", "busy", *DAY)
@@ -78,7 +66,7 @@ def test_mistakes(project: Path) -> None:
     """An error of one pattern stops no other; of one pattern alone it is the error of the command."""
     assert "has published nothing" in output_of("revise", "rising", "--dry-run", code=1)
     assert "no pattern reads the source 'trade'" in output_of("revise", "--source", "trade", "--dry-run", code=1)
-    (project / "conf" / "patterns" / "rising.yaml").write_text(NEVER_RUN.replace("E.price <", "E.prize <"))
+    (project / "conf" / "patterns" / "rising.yaml").write_text(OTHER.replace("E.price <", "E.prize <"))
     text = output_of("revise", "falling", "rising", "--dry-run", code=1)
     assert "prize" in text
     assert "1 updated" in text

@@ -228,6 +228,9 @@ def test_mistakes(spark: SparkSession) -> None:
     customers = frame_of(spark, pa.table({"symbol": ["a"], "segment": ["b2b"]}))
     with pytest.raises(NotSupportedError, match="looks nothing up"):
         trendlake.evaluate(pair, frame, reference={"customers": customers})
+    lookup = {"c": {"table": "customers", "key": "symbol", "columns": ["segment"]}}
+    with pytest.raises(NotSupportedError, match="looks nothing up"):
+        trendlake.evaluate({**pair, "lookup": lookup, "where": ["[segment]"]}, frame)
     with pytest.raises(BadEventsError, match="Tokio"):
         trendlake.evaluate(FALLING, frame, time_zone="Asia/Tokio")
     with pytest.raises(NotSupportedError, match="neither several frames"):
