@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.one_session import share_session
 from tests.support.own_source import output_of
-from trendlake.jobs.actions import ingest, revise
-from trendlake.jobs.terminal import workspace
-from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.lake.lake import Lake
 
 pytestmark = pytest.mark.spark
 
@@ -65,15 +60,7 @@ def feed(*items: str) -> str:
 
 @pytest.fixture
 def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    @contextmanager
-    def shared(place: Place, _app: str, **_options: bool) -> Iterator[Lake]:
-        yield Lake.of(spark, place.warehouse)
-
-    for module in (workspace, ingest):
-        monkeypatch.setattr(module, "session", shared)
-    monkeypatch.setattr(revise, "session", shared)
-    for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
+    share_session(monkeypatch, spark)
     folder = tmp_path / "project"
     output_of("init", folder)
     monkeypatch.chdir(folder)

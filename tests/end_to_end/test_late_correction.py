@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -15,11 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
+from tests.support.one_session import share_session
 from tests.support.own_source import FALLING, output_of
-from trendlake.jobs.actions import delete, ingest, revise
-from trendlake.jobs.terminal import workspace
-from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.lake.lake import Lake
 
 PAGE = ROOT / "docs" / "how-to" / "late-correction.md"
 HEADER = "id,at,company,price"
@@ -77,16 +72,7 @@ def write(file: Path, rows: Rows) -> None:
 @pytest.fixture
 def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with the source `trades` and the published pattern `falling`; its commands share the tests' session."""
-
-    @contextmanager
-    def shared(place: Place, _app: str, **_options: bool) -> Iterator[Lake]:
-        yield Lake.of(spark, place.warehouse)
-
-    for module in (workspace, ingest, delete):
-        monkeypatch.setattr(module, "session", shared)
-    monkeypatch.setattr(revise, "session", shared)
-    for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
+    share_session(monkeypatch, spark)
     output_of("init", tmp_path)
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "trades.csv", trades())

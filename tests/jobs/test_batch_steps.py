@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql import SparkSession
 
 from tests.jobs.test_run_several import DAY, project
 from tests.support.own_source import output_of
 from trendlake.jobs.actions import batch_steps, revise, steps
 from trendlake.jobs.airflow.progress import Failure, members_done, progress_file, steps_done
-from trendlake.pipelines.lake.lake import Lake
 
 pytestmark = pytest.mark.spark
 __all__ = ["project"]
@@ -97,8 +94,7 @@ def test_an_interval_that_is_missing_is_named(project: Path) -> None:
     assert "trendlake run falling --from 2026-01-04 --to 2026-01-05\n" in output
 
 
-def test_a_revision_of_several(project: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(revise, "session", lambda place, *_, **__: nullcontext(Lake.of(spark, place.warehouse)))
+def test_a_revision_of_several(project: Path) -> None:
     output_of("run", "falling", *DAY)
     (project / "more.csv").write_text("id,at,company,price\nA9,2026-01-05T09:01:00Z,A,1\n")
     output_of("ingest", "trades", "more.csv")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.one_session import share_session
 from tests.support.own_source import FALLING, output_of, start
-from trendlake.jobs.actions import ingest
-from trendlake.jobs.terminal import workspace
-from trendlake.jobs.terminal.workspace import Place
-from trendlake.pipelines.lake.lake import Lake
 
 pytestmark = pytest.mark.spark
 
@@ -36,15 +31,7 @@ RISING = FALLING.replace("name: falling", "name: rising").replace(">", "<") + "b
 @pytest.fixture
 def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`falling` and `rising` of one source, in the batch `b`, and `busy`, which reads the results of `falling`."""
-
-    @contextmanager
-    def shared(place: Place, _app: str, **_options: bool) -> Iterator[Lake]:
-        yield Lake.of(spark, place.warehouse)
-
-    for module in (workspace, ingest):
-        monkeypatch.setattr(module, "session", shared)
-    for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
+    share_session(monkeypatch, spark)
     start(tmp_path, tmp_path / "trades.csv", ROWS)
     monkeypatch.chdir(tmp_path)
     output_of("ingest", "trades", "trades.csv")

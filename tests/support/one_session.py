@@ -5,36 +5,25 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
+from trendlake.jobs import actions
 from trendlake.jobs.main import app
+from trendlake.jobs.terminal import workspace
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.lake.lake import Lake
 
-ACTIONS = (
-    "backfill",
-    "delete",
-    "history",
-    "ingest",
-    "maintain",
-    "orphans",
-    "quarantine",
-    "reset",
-    "revise",
-    "revise_dry_run",
-    "run",
-    "show",
-)
-"""The modules of `jobs.actions` that may start a session."""
 COMMAND = re.compile(r"`(trendlake [^`]+)`|^next: (trendlake .+)$", re.MULTILINE)
 
 
@@ -45,10 +34,11 @@ def share_session(patch: pytest.MonkeyPatch, spark: SparkSession) -> None:
     def shared(place: Place, _app: str, **_options: bool) -> Iterator[Lake]:
         yield Lake.of(spark, place.warehouse)
 
-    names = "trendlake.jobs.terminal.workspace", *(f"trendlake.jobs.actions.{name}" for name in ACTIONS)
-    modules = [import_module(name) for name in names]  # all before the first is patched, which others import from
-    for module in modules:
-        if hasattr(module, "session"):
+    for one in walk_packages(actions.__path__, f"{actions.__name__}."):
+        import_module(one.name)  # all before the first is patched: a later import would keep this session for ever
+    own = workspace.session
+    for name, module in list(sys.modules.items()):
+        if name.startswith("trendlake.jobs.") and vars(module).get("session") is own:
             patch.setattr(module, "session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         patch.delenv(name, raising=False)
