@@ -10,7 +10,7 @@ Rows are sorted by (key code, since), and each event is one search among those o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -27,7 +27,7 @@ from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.local_times import FIRST_US, LAST_US
 from trendlake.cep_core.events.normalise import FLOAT64_DIGITS, canonical, long_decimal, normalise
 from trendlake.cep_core.events.order import order_of
-from trendlake.cep_core.events.schema import Lookup, arrow_name, digits_of, family
+from trendlake.cep_core.events.schema import EventSchema, Lookup, arrow_name, digits_of, family
 from trendlake.cep_core.events.zones import Clock
 
 VERSION = b"trendlake.version"
@@ -127,17 +127,20 @@ class Reference:
     def _sort(self, kinds: Sequence[pa.DataType]) -> _Sorted:
         """The rows that hold in the order of (code, since), equal ones once."""
         rows = np.flatnonzero(self.holds)
-        targets, known, codes = [], [], np.zeros(len(rows), np.int64)
+        targets: list[pa.DataType] = []
+        known: list[tuple[pa.Array, pa.Array]] = []
+        codes = np.zeros(len(rows), np.int64)
         for kind, (name, column) in zip(kinds, self.lookup.key, strict=True):
             raw = self.columns.raw(column)
             target = _compared(kind, raw.type, _place(self.lookup, name))
             coded = _as(raw, target, _place(self.lookup, name)).take(arrow(rows)).dictionary_encode()
-            wide = codes * len(coded.dictionary) + numbers(coded.indices)
-            combined = arrow(wide).dictionary_encode()
+            combined = coded  # of the first part: its own values
+            if known:
+                combined = arrow(codes * len(coded.dictionary) + numbers(coded.indices)).dictionary_encode()
             codes = numbers(combined.indices).astype(np.int64)
             targets.append(target)
             known.append((coded.dictionary, combined.dictionary))
-        order = order_of(codes)
+        order = np.arange(len(rows)) if (codes[1:] >= codes[:-1]).all() else order_of(codes)
         if self.lookup.valid_from is not None:
             by_since = order_of(self.since[rows])
             order = by_since[order_of(codes[by_since])]
@@ -266,6 +269,56 @@ class _Sorted:
         return codes
 
 
+class References(Mapping[str, pa.Table]):
+    """Reference tables by name. For each lookup the rows are sorted once, whoever asks."""
+
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        self._tables = dict(tables)
+        self._of_lookups: dict[tuple[Lookup, str], Reference] = {}
+
+    @classmethod
+    def of(cls, tables: Mapping[str, pa.Table] | None) -> References:
+        return tables if isinstance(tables, References) else cls(tables or {})
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def rows_of(self, lookup: Lookup) -> Reference:
+        """The rows of the lookup's table. Raises as `Reference`."""
+        key = lookup, lookup.name  # which errors name
+        if key not in self._of_lookups:
+            self._of_lookups[key] = Reference(lookup, self[lookup.table])
+        return self._of_lookups[key]
+
+    def with_keys_of(self, events: pa.Table, schema: EventSchema) -> References:
+        """Of each table only the rows with a key of one of the events, which alone give these their columns; all where
+        a key is computed. Raises BadEventsError for keys that are not compared."""
+        stored = {*events.column_names} - {name for one in schema.derived for name in one.names}
+        few = dict(self._tables)
+        for table in {one.table for one in schema.lookups}:
+            lookups = [one for one in schema.lookups if one.table == table]
+            if all(column in stored for one in lookups for column, _ in one.key):
+                few[table] = self[table].filter(arrow(rows_with_keys_of(events, self[table], lookups)))
+        return References(few)
+
+
+def rows_with_keys_of(events: pa.Table, table: pa.Table, lookups: Iterable[Lookup]) -> Bools:
+    """Which rows of a reference table have the key of one of the events for some of the lookups. Raises
+    BadEventsError."""
+    some = np.zeros(table.num_rows, np.bool_)
+    for lookup in lookups:
+        key = tuple((of_row, of_event) for of_event, of_row in lookup.key)
+        rows = Columns(table.select([of_row for of_row, _ in key]))
+        some |= Reference(Lookup(lookup.table, key, (), name=lookup.name), events).find(rows).rows >= 0
+    return some
+
+
 def look_up(
     events: pa.Table, lookup: Lookup, reference: Mapping[str, pa.Table]
 ) -> tuple[pa.Table, Reference, Matching]:
@@ -274,7 +327,7 @@ def look_up(
     if lookup.table not in reference:
         hint = f'give it: reference={{"{lookup.table}": table}}'
         raise BadEventsError(f"lookup {lookup.name} reads table {lookup.table}, which is not given", hint=hint)
-    rows, columns = Reference(lookup, reference[lookup.table]), Columns(events)
+    rows, columns = References.of(reference).rows_of(lookup), Columns(events)
     asked = None if lookup.of is None else _of_types(columns, str(lookup.event_type), lookup.of)
     matching = rows.find(columns, asked)
     for attribute, column, _ in lookup.columns:

@@ -16,6 +16,7 @@ from trendlake.cep_core.derived import derive, one_table
 from trendlake.cep_core.errors import BadEventsError, EngineFailureError, TrendlakeError
 from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.events.columns import Columns
+from trendlake.cep_core.events.lookup import References
 from trendlake.cep_core.events.schema import EventSchema
 from trendlake.cep_core.events.union import columns_read, read_together
 from trendlake.cep_core.having import rows_that_hold
@@ -50,7 +51,7 @@ def run_plans(
     wanted = list(windows) if windows is not None else [None] * len(plans)
     if len(wanted) != len(plans):
         raise ValueError(f"{len(plans)} plans, and windows of {len(wanted)}")
-    several = isinstance(events, Mapping)
+    several, reference = isinstance(events, Mapping), References.of(reference)
     taken = {name: _taken(table) for name, table in events.items()} if isinstance(events, Mapping) else _taken(events)
     for group, schema in read_together([plan.schema for plan in plans]):
         if several and schema.tables is None:

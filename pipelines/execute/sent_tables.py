@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from trendlake.cep_core.events.lookup import References
+
 
 @dataclass(frozen=True)
 class SentTables:
@@ -29,9 +31,9 @@ class SentTables:
         for stream in self.streams.values():
             stream.destroy()
 
-    def tables(self) -> dict[str, pa.Table]:
+    def tables(self) -> References:
         """By name, in a worker."""
-        return {name: _read(stream) for name, stream in self.streams.items()}
+        return _read(tuple(self.streams.items()))
 
 
 def _stream(table: pa.Table) -> bytes:
@@ -42,6 +44,7 @@ def _stream(table: pa.Table) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def _read(stream: Any) -> pa.Table:
-    """A worker computes many tasks of one job: it reads each stream once. A Broadcast is hashed by what it is."""
-    return pa.ipc.open_stream(pa.py_buffer(stream.value)).read_all()
+def _read(streams: tuple[tuple[str, Any], ...]) -> References:
+    """A worker computes many tasks of one job: it reads each stream once, and sorts its rows once. A Broadcast is
+    hashed by what it is."""
+    return References({name: pa.ipc.open_stream(pa.py_buffer(stream.value)).read_all() for name, stream in streams})

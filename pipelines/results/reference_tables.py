@@ -11,7 +11,7 @@ from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.derived import derive
 from trendlake.cep_core.errors import NotSupportedError
 from trendlake.cep_core.events.arrays import arrow
-from trendlake.cep_core.events.lookup import VERSION, Reference, look_up
+from trendlake.cep_core.events.lookup import VERSION, References, look_up
 from trendlake.cep_core.events.schema import EventSchema, Lookup
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.column_types import arrow_type
@@ -32,13 +32,13 @@ UNUSED = "lookup_unused"
 """The check that counts rows of a reference table that never hold."""
 
 
-def reference_tables(runs: Sequence[Run], sources: Versions) -> dict[str, pa.Table]:
+def reference_tables(runs: Sequence[Run], sources: Versions) -> References:
     """By name, with the columns that some of the runs read; none for runs without lookups. Raises NotSupportedError
     where a table is larger than each worker is to hold."""
     parts: dict[str, list[Run]] = {}
     for part in (part for run in runs for part in run.references):
         parts.setdefault(part.key, []).append(part)
-    return {name: _good_rows(mine, sources.at(name).version) for name, mine in parts.items()}
+    return References({name: _good_rows(mine, sources.at(name).version) for name, mine in parts.items()})
 
 
 def _good_rows(parts: Sequence[Run], version: int) -> pa.Table:
@@ -76,7 +76,7 @@ def unused_checks(run: Run, sources: Versions) -> Iterator[Check]:
     tables = reference_tables([run], sources)
     for lookup in run.plan.schema.lookups:
         refuse_repeated(run, lookup, tables)
-        reference = Reference(lookup, tables[lookup.table])
+        reference = tables.rows_of(lookup)
         observed = f"{lookup.name}: {plural(reference.unused, 'row')} of {lookup.table} without effect"
         data = {"lookup": lookup.name, "source": lookup.table, "rows": reference.unused}
         yield Check(UNUSED, True, observed, "rows with a key, and `valid_from` before `valid_to`", data=data)

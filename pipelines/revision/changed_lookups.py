@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,10 +11,9 @@ from pyspark.sql import DataFrame
 
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.derived import looked_up_otherwise
-from trendlake.cep_core.events.array_types import Bools
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated
 from trendlake.cep_core.events.columns import Columns
-from trendlake.cep_core.events.lookup import Reference
+from trendlake.cep_core.events.lookup import Reference, References, rows_with_keys_of
 from trendlake.cep_core.events.schema import Lookup
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.error_text import plural
@@ -52,10 +51,10 @@ class ChangedLookups:
     read. `rows`: by table those that came or went, where some did; `counts`: of these, and of no events. `then` and
     `compared`, which is `now`, have of such tables only rows with the keys of those: no others tell events apart."""
 
-    then: ReferenceTables
-    now: ReferenceTables
+    then: References
+    now: References
     rows: ReferenceTables
-    compared: ReferenceTables
+    compared: References
     counts: LookupCounts
 
     @classmethod
@@ -63,8 +62,6 @@ class ChangedLookups:
         """`changed`: by table its good rows that came or went between the two versions, with `NET`. Raises
         LookupRepeatedError where two different rows hold at one moment now, and NotHereError."""
         now, parts = reference_tables([run], task.sources), {part.key: part for part in run.references}
-        for lookup in run.plan.schema.lookups:
-            refuse_repeated(run, lookup, now)
         then, different, compared = dict(now), dict[str, pa.Table](), dict(now)
         counts, keys = dict[str, int](), dict[str, int]()
         for name, rows in changed.items():
@@ -75,9 +72,12 @@ class ChangedLookups:
                 different[name], counts[name] = net.drop_columns([NET]), net.num_rows
                 keys[name] = _keys(run.plan, name, net)
                 lookups = [one for one in run.plan.schema.lookups if one.table == name]
-                compared[name] = now[name].filter(arrow(_with_keys_of(different[name], now[name], lookups)))
+                of_rows = [replace(one, key=tuple((column, column) for _, column in one.key)) for one in lookups]
+                compared[name] = now[name].filter(arrow(rows_with_keys_of(different[name], now[name], of_rows)))
                 then[name] = _without(compared[name], net)
-        return cls(then, now, different, compared, LookupCounts(counts, keys))
+                for lookup in lookups:  # no other key was repeated when results were published
+                    refuse_repeated(run, lookup, compared)
+        return cls(References(then), now, different, References(compared), LookupCounts(counts, keys))
 
     def possible(self, part: Run, plan: AnyPlan) -> PossibleEvents | None:
         """Which rows of one of the tables of events may get other columns: those with a key of a row that came or went.
@@ -163,15 +163,6 @@ def _otherwise(plan: AnyPlan, then: SentTables | None, now: SentTables | None) -
 
 def _with_net(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*schema, pa.field(NET, pa.int64())])
-
-
-def _with_keys_of(rows: pa.Table, table: pa.Table, lookups: Sequence[Lookup]) -> Bools:
-    """Which rows of a reference table have the key of one of `rows` for some of the lookups."""
-    some = np.zeros(table.num_rows, np.bool_)
-    for lookup in lookups:
-        own = replace(_keys_only(lookup), key=tuple((column, column) for _, column in lookup.key))
-        some |= Reference(own, rows).find(Columns(table.select(list(own.table_columns)))).rows >= 0
-    return some
 
 
 def _without(now: pa.Table, net: pa.Table) -> pa.Table:

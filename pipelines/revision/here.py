@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from trendlake.cep_core import AnyPlan, run_plan
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.events.arrays import numbers
+from trendlake.cep_core.events.lookup import References
 from trendlake.cep_core.events.union import united
 from trendlake.cep_core.plan import event_windows, times_read
 from trendlake.pipelines.check import Check
@@ -391,18 +392,15 @@ def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple
 
 
 def _computed(
-    run: Run,
-    good: pa.Table,
-    affected: Affected,
-    slices: Sequence[Stretch],
-    reference: Mapping[str, pa.Table] | None = None,
+    run: Run, good: pa.Table, affected: Affected, slices: Sequence[Stretch], reference: References | None = None
 ) -> pa.Table:
     """The rows of the touched windows, whose good events are in `slices`, of all units. `reference`: the tables of
     lookups."""
     plan, time = run.plan, run.plan.schema.event_time
     events = good if run.sources.named else needed(plan, run.contract, good)
+    few = None if reference is None else _of_good_rows(partial(reference.with_keys_of, events, plan.schema))
     answers = (
-        run_plan(plan, _within(events, time, span), range(first, last + 1), None, reference)
+        run_plan(plan, _within(events, time, span), range(first, last + 1), None, few)
         for (first, last), span in zip(affected.stretches, slices, strict=True)
     )
     return _of_good_rows(lambda: pa.concat_tables([answer.cast(plan.result_schema) for answer in answers]))

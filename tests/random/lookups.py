@@ -24,7 +24,7 @@ from tests.support.row_patterns import table_of as row_table_of
 from trendlake.cep_core import TrendlakeError, compile_query, run_plan
 from trendlake.cep_core.events import lookup as engine
 from trendlake.cep_core.events.columns import Columns
-from trendlake.cep_core.events.lookup import look_up
+from trendlake.cep_core.events.lookup import References, look_up
 from trendlake.cep_core.events.schema import schema_of
 from trendlake.cep_core.load import load_pattern
 from trendlake.cep_core.lookups import tables_of, with_lookups
@@ -161,6 +161,12 @@ def disagreement(question: Question, tally: Counter[str]) -> list[str]:
     actual = [str((row["a"], row["other"])) for row in enriched.to_pylist()]
     expected = [str((row["a"], row["other"])) for row in wanted.events]
     lines = [f"event {i}: {a}, expected {e}" for i, (a, e) in enumerate(zip(actual, expected, strict=True)) if a != e]
+    few = References({TABLE: rows}).with_keys_of(events, schema)
+    by_few = look_up(events, lookup, few)[0]
+    if by_few.schema != enriched.schema or str(by_few.to_pylist()) != str(enriched.to_pylist()):
+        lines.append(f"other columns by the {few[TABLE].num_rows} rows with the events' keys")
+    if few[TABLE].num_rows < rows.num_rows:
+        tally["fewer rows"] += 1
     counts = (report.missing, report.unused, sorted(count for _, count in report.examples))
     expected_counts = (wanted.missing, wanted.unused, sorted(wanted.by_key.values()))
     return [*lines, *([] if counts == expected_counts else [f"counts {counts}, expected {expected_counts}"])]

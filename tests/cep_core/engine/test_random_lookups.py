@@ -29,6 +29,7 @@ def test_tables(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 
     agree()
     assert tally["looked up"] > tally["refused"] > 0
+    assert tally["fewer rows"] > 0
 
 
 @pytest.mark.more_in_chaos
