@@ -28,7 +28,7 @@ setup: ## bring Python packages, Java and Delta's jars (the other verbs do it wh
 demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
 	@$(RUN) python -m trendlake.jobs.demo
 
-test: setup ## every test, in two processes (EXAMPLES=all: random tests with all their examples, not a tenth, and repeats on other roads, as in .ci/run)
+test: setup ## every test, in two processes (EXAMPLES=all, an hour: random tests with all their examples, not a tenth, and repeats on other roads)
 	@scripts/setup.sh --browser
 	@$(RUN) EXAMPLES=$(EXAMPLES) python -m pytest $(IN_TWO)
 

@@ -82,7 +82,7 @@ if memory_has_room():  # a small file takes a tenth of the time, and the tests m
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of `make chaos` wait for it, and those that repeat others for `.ci/run`."""
+    """Tests of `make chaos` wait for it, and those that repeat others for `EXAMPLES=all`."""
     for item in items:
         if not CHAOS and item.get_closest_marker("chaos"):
             item.add_marker(pytest.mark.skip(reason="`make chaos` runs it"))

@@ -45,6 +45,7 @@ print("DAGS" + json.dumps({"errors": bag.import_errors, "dags": sorted(bag.dags)
 """
 
 
+@pytest.mark.repeats
 def test_odd_entries_stand_alone(home: AirflowHome, airflow_commands: AirflowCommands, patterns: Path) -> None:
     """One pass of Airflow's DAG processor over all of them. A pattern may be called as a module of Python or of ours.
     Of two files that would make one DAG, one is refused."""

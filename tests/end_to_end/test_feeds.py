@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from tests.support.one_session import share_session
 from tests.support.own_source import output_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.repeats]
 
 PATTERN = """\
 name: again

@@ -87,6 +87,7 @@ def test_exit_codes(project: Path, typed: str, code: int) -> None:
     assert asked(project, typed, "shell").returncode == code
 
 
+@pytest.mark.repeats
 @pytest.mark.spark
 def test_spark_starts_once(project: Path) -> None:
     """For commands of one place; another profile has a session of its own, as the next process has."""

@@ -21,8 +21,8 @@ CI = settings.get_profile("ci")
 T = TypeVar("T")
 
 ALL = os.environ.get("EXAMPLES") == "all" or "TRENDLAKE_CHAOS" in os.environ
-"""Whether random tests have all their examples: in `.ci/run`, before a change lands, and in `make chaos`. `make test`
-takes a tenth, so that it stays quick enough to be run often; `make fuzz` draws others as long as one likes."""
+"""Whether random tests have all their examples: before a release, and in `make chaos`. `make test` takes a tenth, so
+that it stays quick enough to be run often; `make fuzz` draws others as long as one likes."""
 CHAOS_EXAMPLES = 4
 """How many times as many examples a test marked `more_in_chaos` has in `make chaos`."""
 
@@ -40,7 +40,7 @@ def every(step: int, cases: Sequence[T]) -> list[T]:
 
 
 def examples(count: int, **more: Any) -> settings:
-    """The settings of a property test that has `count` examples in `.ci/run`; `more` as of Hypothesis."""
+    """The settings of a property test that has `count` examples with `EXAMPLES=all`; `more` as of Hypothesis."""
     return settings(CI, max_examples=share(count), **more)
 
 

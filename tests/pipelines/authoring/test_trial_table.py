@@ -79,6 +79,7 @@ def outcome(run: Run, table: SampledTable, most: int, asked: tuple[int, int] | N
         return error
 
 
+@pytest.mark.repeats
 def test_it_shows_what_a_run_publishes(source: Flights) -> None:
     """The same rows for the same windows; nothing but the run has written."""
     trial = tried(source, 1000, ("2013-03-01", "2013-03-07"))

@@ -149,10 +149,9 @@ def test_events_that_last(tmp_path: Path) -> None:
     assert oldest_good(tables.run(0, 2, "again"), checked.basis.read) == START
 
 
+@pytest.mark.repeats
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "keys", [pytest.param(PATTERN, marks=pytest.mark.repeats), BY_SEGMENT], ids=["matches", "lookup"]
-)
+@pytest.mark.parametrize("keys", [PATTERN, BY_SEGMENT], ids=["matches", "lookup"])
 def test_on_spark(spark: SparkSession, tmp_path: Path, keys: Mapping[str, Any]) -> None:
     """Spark gives of each table what this process does."""
     rng = random.Random(3)
@@ -252,14 +251,9 @@ def test_files_of_results(tmp_path: Path) -> None:
     assert files_of(["results/a=x=y.csv"], ["results/a"], "b") == {"results/a": Path("x=y.csv")}
 
 
+@pytest.mark.repeats
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "sources",
-    [
-        "sources: {unpaid: results/unpaid, Order: orders}",
-        pytest.param("source: results/unpaid", marks=pytest.mark.repeats),
-    ],
-)
+@pytest.mark.parametrize("sources", ["sources: {unpaid: results/unpaid, Order: orders}", "source: results/unpaid"])
 def test_results_of_another_pattern(spark: SparkSession, tmp_path: Path, sources: str) -> None:
     """Whose ids are made of their key: Spark makes them. A file has none."""
     tables = on_spark(spark, tmp_path, **TRENDS)

@@ -15,12 +15,12 @@ from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.results.computation import computed
 from trendlake.pipelines.results.source_events import read_events
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.repeats]
 
 EVENTS = 300_000
 
 
-@pytest.mark.parametrize(("slide", "shards"), [("1 hour", 6), pytest.param("20 minutes", 2, marks=pytest.mark.repeats)])
+@pytest.mark.parametrize(("slide", "shards"), [("1 hour", 6), ("20 minutes", 2)])
 def test_time_shards_give_the_rows_of_one_shard(spark: SparkSession, project: Project, slide: str, shards: int) -> None:
     """300,000 events of one company, windows side by side and overlapping (where each shard's events beside its own are
     read twice, so that there is one a core): the shares are even, no row differs."""

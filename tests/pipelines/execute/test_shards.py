@@ -105,7 +105,9 @@ def test_units_are_counted_where_they_are_placed(run: Run) -> None:
     assert {(row["carrier"], row["__trendlake_shard"]): row[ROWS] for row in counts} == units
 
 
-@pytest.mark.parametrize("limit", [45, 120, 400])
+@pytest.mark.parametrize(
+    "limit", [pytest.param(45, marks=pytest.mark.repeats), pytest.param(120, marks=pytest.mark.repeats), 400]
+)
 def test_a_hot_group_is_spread_by_time(run: Run, limit: int) -> None:
     """More rows than a worker may hold: shards and partitions until each fits, and the results are the same."""
     events = read_events(run, checked(run))

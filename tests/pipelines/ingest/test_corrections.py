@@ -185,6 +185,7 @@ def test_a_lower_sequence_is_older(source: Sales, spark: SparkSession, tmp_path:
     assert ordered.rows() == Counter([("a", 3, 6.0)])
 
 
+@pytest.mark.repeats
 def test_spark_finds_the_same_rows(source: Sales) -> None:
     """Where the table is not on this machine's disk."""
     source.bring(("a", 1, 5.0), ("b", 2, 6.0), (None, 3, 1.0))

@@ -39,7 +39,10 @@ def test_hostile_documents(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("documents", "on"), [(0, "spark"), (0, "here"), (limits.DOCUMENTS_JUDGED, "here")])
+@pytest.mark.parametrize(
+    ("documents", "on"),
+    [pytest.param(0, "spark", marks=pytest.mark.repeats), (0, "here"), (limits.DOCUMENTS_JUDGED, "here")],
+)
 def test_hostile_rows_of_a_table(spark: SparkSession, tmp_path: Path, documents: int, on: On, monkeypatch: Any) -> None:
     """Judged by Spark, and in this process by the verdict on each file or all together: each broken document is set
     apart by its rule, with its own bytes, and the others are answered."""

@@ -65,6 +65,7 @@ def same(lake: Flights, *, run_id: str | None = None, rule: str | None = None, l
     return [row["event_id"] for row in mine.rows.to_pylist()]
 
 
+@pytest.mark.repeats
 def test_as_spark_reads_them(lake: Flights) -> None:
     """Before any run, of any run or one, of a rule, the first of them; rows corrected since are open no longer."""
     lake.append([flight(900, "2013-03-01T06:30:00")])

@@ -192,6 +192,7 @@ CONDITIONS = (
 EVERY_ROW = "1 = 1"
 
 
+@pytest.mark.repeats
 @pytest.mark.more_in_chaos
 def test_deletions_by_condition_as_spark_makes_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -70,6 +70,7 @@ def counts(lake: Flights, run: Run) -> dict[str, int]:
     return {row["carrier"]: int(row["snowballs"]) for row in answers(lake.results(run), run)}
 
 
+@pytest.mark.repeats
 def test_it_is_read_and_revised_where_it_lies(others: Flights) -> None:
     """n flights in a row make 2^n - 1 snowballs; then some come late, one leaves the row and one is gone. Their table's
     history is all theirs."""

@@ -36,7 +36,11 @@ ODD: list[dict[str, Any]] = [
 ]
 
 
-SHARES = [(0.0, 0.0, 0.0), (0.1, 0.1, 0.1), *([(0.02, 0.0, 0.0), (0.0, 0.03, 0.0), (0.0, 0.0, 0.2)] if CHAOS else [])]
+SHARES = [
+    pytest.param((0.0, 0.0, 0.0), marks=pytest.mark.repeats),
+    (0.1, 0.1, 0.1),
+    *([(0.02, 0.0, 0.0), (0.0, 0.03, 0.0), (0.0, 0.0, 0.2)] if CHAOS else []),
+]
 
 
 def rows(rng: random.Random, odd: float, repeats: float, copies: float) -> list[dict[str, Any]]:

@@ -69,8 +69,8 @@ def events(count: int = 34) -> list[dict[str, object]]:
     ("forms", "road"),
     [
         *((forms, "here") for forms in CHAINS),
-        ("groups", "by Spark"),
-        ("kinds", "by Spark"),
+        pytest.param("groups", "by Spark", marks=pytest.mark.repeats),
+        pytest.param("kinds", "by Spark", marks=pytest.mark.repeats),
         pytest.param("slides", "by Spark", marks=pytest.mark.chaos),
     ],
 )
@@ -125,7 +125,7 @@ def stale(lake: Signals, run_id: str) -> list[tuple[float, float]]:
     return [((start - START_US) / DAY_US, (end - START_US) / DAY_US) for start, end in ends]
 
 
-@pytest.mark.parametrize("road", ["run here", "run by Spark", "revised"])
+@pytest.mark.parametrize("road", ["run here", pytest.param("run by Spark", marks=pytest.mark.repeats), "revised"])
 def test_repeated_rows_of_other_programs(
     spark: SparkSession, tmp_path: Path, road: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

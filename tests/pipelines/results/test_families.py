@@ -98,7 +98,7 @@ def changes(lake: Signals, run: Run, version: int) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["trends", "matches", *(pytest.param(kind, marks=pytest.mark.repeats) for kind in ("automaton", "algebra"))]
+    "kind", ["trends", *(pytest.param(kind, marks=pytest.mark.repeats) for kind in ("matches", "automaton", "algebra"))]
 )
 def test_run_revise_edit(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     rng = random.Random(f"families {kind}")

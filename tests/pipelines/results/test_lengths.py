@@ -46,7 +46,9 @@ def results(lake: Signals) -> tuple[AnyPlan, pa.Table]:
     return run.plan, read_rows(lake.lake, lake.warehouse.results(run.name), run.plan, Selection()).table
 
 
-@pytest.mark.parametrize("profile", [IN_DRIVER, IN_WORKERS], ids=["driver", "workers"])
+@pytest.mark.parametrize(
+    "profile", [IN_DRIVER, pytest.param(IN_WORKERS, marks=pytest.mark.repeats)], ids=["driver", "workers"]
+)
 def test_a_longest_trend_is_shown_exported_and_on_pages(spark: SparkSession, tmp_path: Path, profile: Profile) -> None:
     lake = published(spark, tmp_path / "project", "lengths", profile)
     plan, table = results(lake)

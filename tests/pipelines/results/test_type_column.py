@@ -65,7 +65,9 @@ def counts(lake: Signals, name: str) -> list[int]:
     return [int(number) for number in DeltaTable(lake.warehouse.results(name)).to_pyarrow_table()["n"].to_pylist()]
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize(
+    "road", ["in this process", "files in workers", pytest.param("by Spark", marks=pytest.mark.repeats)]
+)
 def test_a_column_of_the_role(spark: SparkSession, tmp_path: Path, road: str) -> None:
     """Trends of e1 and e2, and e4, of one type next to each other; with e5, which comes late, also of e4 and e5."""
     lake = signals(spark, tmp_path / "p", ROLE_PATTERN, OF_ROLE, ROADS[road])

@@ -162,7 +162,11 @@ def test_answers_that_were_published_count_for_the_limit(
 
 @pytest.mark.parametrize(
     ("limit", "is_local"),
-    [("DOCUMENT_BYTES", (True, False)), ("SEARCHED_BYTES", (False, True)), ("FEED_BYTES", (False, False))],
+    [
+        ("DOCUMENT_BYTES", (True, False)),
+        pytest.param("SEARCHED_BYTES", (False, True), marks=pytest.mark.repeats),
+        pytest.param("FEED_BYTES", (False, False), marks=pytest.mark.repeats),
+    ],
 )
 def test_large_tables_are_searched_but_not_read_whole(
     spark: SparkSession, tmp_path: Path, limit: str, is_local: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.spark
 VERSIONS = 11
 EVERY = 2 * VERSIONS
 FORMS: dict[str, tuple[str, int | None]] = {"one file": ("classic", None), "parts": ("classic", 4), "v2": ("v2", 4)}
+EACH_FORM = ["one file", pytest.param("parts", marks=pytest.mark.repeats), "v2"]
 """Forms of checkpoints: Delta's policy, and how many actions a file may have."""
 PARTS = "spark.databricks.delta.checkpoint.partSize"
 Damage = Callable[[Path], Any]
@@ -92,7 +93,7 @@ def half(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EACH_FORM)
 def test_forms_of_checkpoints(spark: SparkSession, tables: dict[str, Path], form: str, tmp_path: Path) -> None:
     """Whole, and where the commits before it are cleaned away: the newest version and that of the checkpoint."""
     path = copied(tables[form], tmp_path)
@@ -106,7 +107,7 @@ def test_forms_of_checkpoints(spark: SparkSession, tables: dict[str, Path], form
             assert in_process(spark, path, version) == by_spark(spark, path, version) == list(range(rows))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EACH_FORM)
 @pytest.mark.parametrize("damage", [Path.unlink, half], ids=["missing", "half"])
 def test_a_checkpoint_that_is_not_whole(
     spark: SparkSession, tables: dict[str, Path], form: str, damage: Damage, tmp_path: Path
@@ -145,7 +146,7 @@ def test_last_checkpoint_half_written(spark: SparkSession, tables: dict[str, Pat
         assert newest_version.version == VERSIONS, text
 
 
-@pytest.mark.parametrize("size", [0, 40, None], ids=["empty", "half", "whole"])
+@pytest.mark.parametrize("size", [pytest.param(0, marks=pytest.mark.repeats), 40, None], ids=["empty", "half", "whole"])
 def test_log_compaction(spark: SparkSession, tables: dict[str, Path], size: int | None, tmp_path: Path) -> None:
     """A compaction file repeats commits; one that is empty would hide their rows from Spark."""
     path = copied(tables["one file"], tmp_path)

@@ -63,6 +63,7 @@ NAMES = SCHEMA.names
 WRITES = 30
 MOMENTS = [datetime(year, 6, 1, 12, 0, 0, 700, UTC) for year in (1500, 1900, 2024, 2261, 2600, 3000, 9999)]
 WAYS = ("TIMESTAMP_MICROS", "INT96", "TIMESTAMP_MILLIS")
+EACH_WAY = [WAYS[0], *(pytest.param(way, marks=pytest.mark.repeats) for way in WAYS[1:])]
 
 
 def rows(first: int, count: int, moment: datetime | None = MOMENTS[2]) -> list[dict[str, Any]]:
@@ -227,6 +228,7 @@ def test_times_in_slices(times: list[int | None], slices: list[tuple[int, int]],
     assert inside(rows, "at", wanted).to_pylist() == expected
 
 
+@pytest.mark.repeats
 def test_what_is_held_of_a_log(spark: SparkSession, tmp_path: Path) -> None:
     """Across checkpoints, a column more, transactions, a restored version, another table in the same place."""
     path, other = str(tmp_path / "t"), str(tmp_path / "u")
@@ -258,7 +260,7 @@ def grown_in_all_ways(spark: SparkSession, path: str) -> int:
     return latest_version(bare_lake(spark), path) + 1
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> None:
     """One file for each of them and one for all; a checkpoint, whose statistics wrap round; slices that begin and end
     within a millisecond of a row."""
@@ -368,6 +370,7 @@ def test_no_row_is_lost_on_the_way_to_spark(spark: SparkSession, sizes: tuple[in
     assert frame.count() == sum(sizes)
 
 
+@pytest.mark.repeats
 def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Commits of both, one after the other, past several checkpoints; a column that the table lacks is added."""
     path = new_table(spark, tmp_path / "t", checkpointInterval="3")
@@ -480,7 +483,7 @@ def test_other_compactions_of_the_same_files(
     assert sorted(table.every(["id"], MANY)["id"].to_pylist()) == [f"e{number}" for number in range(5)]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 def test_the_extent(spark: SparkSession, tmp_path: Path, way: str) -> None:
     """To the microsecond, whether files say it or are read; rows without a time count too."""
     path = new_table(spark, tmp_path / "t")
