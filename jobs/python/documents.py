@@ -79,9 +79,9 @@ class RunDocument(Document):
     nothing_to_run: str | None
     backfill: str | None
     stages: tuple[Stage, ...] = field(repr=False)
-    report: Path | None
-    picture: Path | None
-    site: Path | None
+    report: Path | None = field(repr=False)
+    picture: Path | None = field(repr=False)
+    site: Path | None = field(repr=False)
     state: str = "succeeded"
     error: dict[str, Any] | None = None
 
@@ -134,7 +134,7 @@ class RevisionDocument(Document):
     run_id: str | None = None
     changed: bool = False
     revision: Stage | None = None
-    site: Path | None = None
+    site: Path | None = field(default=None, repr=False)
     error: dict[str, Any] | None = None
 
     @classmethod

@@ -19,7 +19,7 @@ class PatternFile:
     path is taken, as by `trendlake.evaluate`, so is this."""
 
     name: str
-    path: Path
+    path: Path = field(repr=False)
     caller: Caller = field(repr=False)
 
     def __fspath__(self) -> str:

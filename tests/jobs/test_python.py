@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from typer.testing import CliRunner
 
 import trendlake
 from tests.jobs.test_without_java import PATTERN
+from tests.support.html_tags import Tags
 from tests.support.python_project import DAYS, make_project
 from trendlake.cep_core import TrendlakeError
 from trendlake.jobs.main import app
@@ -202,28 +202,6 @@ def test_patterns(project: trendlake.Project, folder: Path) -> None:
     assert falling.svg().startswith("<svg ")
 
 
-class Tags(HTMLParser):
-    """The tags and the attributes of a page."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.open: list[str] = []
-        self.attributes: set[str] = set()
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-
-
 def test_notebooks_show_it(project: trendlake.Project) -> None:
     """HTML whose tags are closed, without scripts and anything that is fetched; in the colours around it."""
     run = project.run("falling", *DAYS)
@@ -239,11 +217,7 @@ def test_notebooks_show_it(project: trendlake.Project) -> None:
     }
     pages = {name: one._repr_html_() for name, one in shown.items()}
     for page in pages.values():
-        tags = Tags(page)
-        assert not tags.open
-        assert not {"script", "link", "img", "iframe"} & set(tags.tags)
-        assert not [name for name in tags.attributes if name.startswith("on") or name in ("href", "src")]
-        assert "url(" not in page
+        Tags(page).refuse_more_than_a_picture()
         assert "#" not in page.replace("E#0", "").replace("&#x27;", "")
     assert "E.price &gt; NEXT(E).price" in pages["pattern"]
     assert 'class="automaton"' in pages["pattern"]
