@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "notebooks"
 NAMES = ("first_trend", "sweep", "published_results")
+OTHERS = ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE")
+"""Variables that speak of another project than that of a notebook."""
 SECONDS = 300
 """For one cell: the first one compiles kernels."""
 
@@ -28,7 +31,7 @@ def executed(name: str, folder: Path) -> Any:
         notebook, timeout=SECONDS, kernel_name="python3", record_timing=False, coalesce_streams=True
     )
     client.resources = {"metadata": {"path": str(folder)}}
-    client.execute()
+    client.execute(env={name: value for name, value in os.environ.items() if name not in OTHERS})
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
     return notebook
 

@@ -21,9 +21,9 @@ from trendlake.pipelines.report.sparkline import sparkline
 from trendlake.pipelines.results.columns import time_of
 
 STYLE = """\
-.trendlake{color:inherit;font-family:system-ui,sans-serif;font-size:13px;line-height:1.5}
-.trendlake table{border-collapse:collapse;margin:.4em 0}
-.trendlake th,.trendlake td{padding:.1em .7em;text-align:left}
+.trendlake{color:inherit;overflow-x:auto;font-family:system-ui,sans-serif;font-size:13px;line-height:1.5}
+.trendlake table{border-collapse:collapse;margin:.4em 0;color:inherit;font:inherit}
+.trendlake th,.trendlake td{padding:.1em .7em;text-align:left;white-space:nowrap}
 .trendlake thead th{border-bottom:1px solid currentColor}
 .trendlake .number{text-align:right;font-variant-numeric:tabular-nums}
 .trendlake pre{margin:.4em 0;background:none;color:inherit}

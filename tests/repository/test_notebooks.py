@@ -27,8 +27,7 @@ def test_all_notebooks_are_run() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TRENDLAKE_STATE", raising=False)
+def test_a_notebook(name: str, tmp_path: Path) -> None:
     before, now = stored(name), executed(name, tmp_path)
     assert texts(now) == texts(before)
     assert texts(now)
