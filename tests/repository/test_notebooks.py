@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scripts.notebooks import FOLDER, NAMES, executed, stored
 from tests.support.html_tags import Tags
+from tests.support.notebooks import FOLDER, NAMES, executed, stored
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

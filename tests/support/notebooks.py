@@ -1,4 +1,4 @@
-"""Runs the notebooks of docs/notebooks and stores their outputs: `python -m scripts.notebooks`."""
+"""Runs the notebooks of docs/notebooks and stores their outputs: `python -m tests.support.notebooks`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "notebooks"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "notebooks"
 NAMES = ("first_trend", "sweep", "published_results")
 OTHERS = ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE")
 """Variables that speak of another project than that of a notebook."""
