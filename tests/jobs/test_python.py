@@ -168,6 +168,10 @@ def test_an_error_in_one_stops_no_other(folder: Path, project: trendlake.Project
             "broken": ("failed", "PATTERN"),
             "falling": ("succeeded", None),
         }
+        revisions = {one.pattern: one for one in project.revise(["*"])}
+        assert revisions["broken"].error is not None
+        assert "[PATTERN]" in revisions["broken"]._repr_html_()
+        assert revisions["falling"].error is None
         with pytest.raises(TrendlakeError, match="did you mean 'price'"):
             project.run("broken", *DAYS)
     finally:
