@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ NESTED: Mapping[str, type[BaseModel]] = {
 """The models of the values of keys that files of every kind have; of keys in such values too."""
 
 
-Query = str | Path | Mapping[str, Any] | Pattern
+Query = str | PathLike[str] | Mapping[str, Any] | Pattern
 """A pattern file's path, YAML text (of several lines), a mapping of the same shape, or a pattern that is loaded."""
 
 
@@ -60,7 +61,6 @@ def read_pattern(query: Query, rows: Parameters | None = None) -> tuple[Pattern 
     """The pattern and the mistakes of its shape; a family of these `rows` instead of its own `for_each`, where they are
     given. With mistakes, the pattern is what is left of it when they are put aside, so that the rest can be checked
     too; None when too little is left."""
-    from_file = isinstance(query, Path) or (isinstance(query, str) and "\n" not in query)
     try:
         source = _source_of(query)
     except (FileUnreadableError, YamlSyntaxError, BadValueError) as error:
@@ -91,8 +91,8 @@ def read_pattern(query: Query, rows: Parameters | None = None) -> tuple[Pattern 
             pattern._given = rows
         else:
             errors.append(NotSupportedError(f"kind {kind} has no for_each", place=source.place(("kind",))))
-    if from_file:
-        errors.extend(_file_checks(pattern, source, Path(str(query)).stem))
+    if isinstance(query, PathLike) or (isinstance(query, str) and "\n" not in query):
+        errors.extend(_file_checks(pattern, source, Path(query).stem))
     errors.extend(pattern.mistakes())
     return pattern, errors
 
@@ -103,7 +103,7 @@ def _source_of(query: Query) -> Source:
         return query.document
     if isinstance(query, str) and "\n" in query:
         return parse_yaml(query, "<pattern>")
-    return read_yaml(query) if isinstance(query, str | Path) else from_data(query)
+    return read_yaml(fspath(query)) if isinstance(query, str | PathLike) else from_data(query)
 
 
 def _kind(data: Mapping[str, Any], source: Source) -> tuple[str | None, list[TrendlakeError]]:

@@ -8,7 +8,6 @@ import typer
 from typer.core import TyperGroup
 
 from trendlake.jobs.commands import airflow, check, look, quarantine, run, setup, shell, sources, try_pattern, versions
-from trendlake.jobs.terminal.hints import know
 from trendlake.jobs.terminal.outcome import EXIT_CODES
 
 EXAMPLES = """
@@ -116,7 +115,6 @@ app.command(context_settings=airflow.OWN_OPTIONS_FIRST)(airflow.airflow)
 app.add_typer(sources.new, name="new")
 app.add_typer(sources.source_app, name="source")
 app.add_typer(quarantine.quarantine, name="quarantine")
-know(app)
 
 if __name__ == "__main__":
     app(prog_name="trendlake")

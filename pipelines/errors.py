@@ -137,6 +137,18 @@ class UnsafeStoreError(TrendlakeError):
     code = "UNSAFE_STORE"
 
 
+class SessionError(TrendlakeError):
+    """A session of Spark that a project cannot use."""
+
+    code = "SESSION"
+
+
+class NeedsSparkError(TrendlakeError):
+    """Rows that only Spark reads, where none has started and none is started for a question."""
+
+    code = "NEEDS_SPARK"
+
+
 class JarsMissingError(TrendlakeError):
     """Delta's jars are not where the session looks for them."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         explain,
         load_pattern,
     )
+    from trendlake.jobs.python import Project, Results
 
 FOLDER = os.path.dirname(__file__)
 if not os.path.isdir(os.path.join(FOLDER, "cep_core")):  # a copy of a clone without its symbolic links
@@ -40,6 +41,8 @@ __all__ = [
     "Pattern",
     "PatternErrors",
     "PatternWarning",
+    "Project",
+    "Results",
     "TrendlakeError",
     "Windows",
     "__version__",
@@ -56,6 +59,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("trendlake")
+    if name in ("Project", "Results"):
+        return getattr(import_module("trendlake.jobs.python"), name)
     if name in __all__:
         return getattr(import_module("trendlake.cep_core"), name)
     raise AttributeError(f"module 'trendlake' has no attribute '{name}'")

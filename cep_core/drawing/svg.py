@@ -55,6 +55,10 @@ def _colours(palette: dict[str, str]) -> str:
     return ".automaton{" + "".join(f"--a-{role}:{colour};" for role, colour in palette.items()) + "}"
 
 
+INHERITED = dict.fromkeys(("ink", "muted", "line", "bar"), "currentColor") | {"paper": "none", "state": "none"}
+"""The colours of the page around, which may be light or dark whatever its reader prefers."""
+INHERITED_STYLE = f"{_colours(INHERITED)}\n{RULES}"
+"""As `STYLE`, in the colours of the page around."""
 STYLE = f"{_colours(LIGHT)}\n@media screen and (prefers-color-scheme:dark){{{_colours(DARK)}}}\n{RULES}"
 """The style of the classes of a drawing; a page that holds several drawings needs it once."""
 

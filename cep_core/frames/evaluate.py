@@ -17,6 +17,7 @@ from trendlake.cep_core.events.schema import EventSchema, columns_of, schema_of
 from trendlake.cep_core.events.tables import id_column, order_column
 from trendlake.cep_core.events.union import united
 from trendlake.cep_core.frames import LazyFrame, Library, library_of, of_its_own_engine
+from trendlake.cep_core.frames.roles import roles_of
 from trendlake.cep_core.kinds import KINDS
 from trendlake.cep_core.load import Query
 from trendlake.cep_core.lookups import ReferenceColumns, tables_of
@@ -138,8 +139,8 @@ def family_rows(for_each: Any) -> Parameters | None:
         raise PatternErrors(failure.errors) from None
 
 
-def _in_order(rows: pa.Table, plan: AnyPlan) -> pa.Table:
-    """The rows by the time by which windows own them, then by their key."""
+def in_order(rows: pa.Table, plan: AnyPlan) -> pa.Table:
+    """Result rows by the time by which windows own them, then by their key."""
     names = dict.fromkeys((plan.owned(range(1))[0], *plan.key))
     sortable = [name for name in names if not pa.types.is_nested(rows.schema.field(name).type)]
     return rows.sort_by([(name, "ascending") for name in sortable])
@@ -197,12 +198,16 @@ class _Events:
 
 def _given(table: str, frame: Any, roles: Mapping[str, Any]) -> EventsFrame:
     library = library_of(frame)
-    names: dict[str, Any] = {role: _name_for(table, role, name) for role, name in roles.items()}
-    return EventsFrame(table, library, frame, library.schema(frame), **names)
+    columns = library.schema(frame)
+    stated = roles_of(columns)
+    names: dict[str, Any] = {role: _name_for(table, role, name, stated) for role, name in roles.items()}
+    return EventsFrame(table, library, frame, columns, **names)
 
 
-def _name_for(table: str, role: str, name: Role | None) -> str | None:
-    return name.get(table, role) if isinstance(name, Mapping) else name
+def _name_for(table: str, role: str, name: Role | None, stated: Mapping[str, str]) -> str | None:
+    """The column of a role: as it is asked for, else as the frame itself states it, else by its usual name."""
+    asked = name.get(table, role) if isinstance(name, Mapping) else name
+    return stated.get(role, asked) if asked in (None, role) else asked
 
 
 def _columns_of_tables(plan: AnyPlan) -> dict[str, tuple[str, ...]]:
@@ -327,7 +332,7 @@ def evaluate(
     ]
     warn_of(plan, events, unstated, stacklevel=3)
     until = None if watermark is None else microseconds_of(watermark)
-    answer = _in_order(run_plan(plan, events, None, until, looked_up), plan)
+    answer = in_order(run_plan(plan, events, None, until, looked_up), plan)
     library = given.library
     assert library is not None
     return library.from_arrow(answer, next(iter(given.frames.values())).frame)

@@ -73,10 +73,10 @@ def _word(value: Any) -> str:
 def from_arrow(rows: pa.Table, like: Any) -> Any:
     """A frame. Doubles, times and texts are as pandas has them by itself, and all other columns (counts, lists, whole
     numbers, which may be NULL) of Arrow's types: so the type of a column never depends on its values. Where all columns
-    of `like` are of Arrow's types, all are."""
+    of `like` are of Arrow's types, all are; None: a frame without columns."""
     import pandas as pd
 
-    arrow = len(like.columns) > 0 and all(isinstance(kind, pd.ArrowDtype) for kind in like.dtypes)
+    arrow = like is not None and len(like.columns) > 0 and all(isinstance(kind, pd.ArrowDtype) for kind in like.dtypes)
 
     def of_pandas(kind: pa.DataType) -> Any:
         plain = pa.types.is_float64(kind) or pa.types.is_timestamp(kind) or pa.types.is_string(kind)

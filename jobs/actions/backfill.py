@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.cep_core.errors import TextError, TrendlakeError
 from trendlake.cep_core.patterns.lengths import Length
+from trendlake.jobs.airflow.notify import notify_of_results
 from trendlake.jobs.terminal.hints import as_typed
 from trendlake.jobs.terminal.json_output import of_record
+from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.times import interval_of
-from trendlake.jobs.terminal.workspace import Place, changed
+from trendlake.jobs.terminal.workspace import Interval, Place, changed, check_early, session
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import BadNumberError
 
@@ -33,6 +33,18 @@ def length_of(chunk: str | None) -> Length | None:
         return None if chunk is None else Length.of(chunk)
     except TextError as error:
         raise BadNumberError(f"--chunk {chunk!r}: {error.message}", hint="such as 30 days") from None
+
+
+def backfill_pattern(
+    place: Place, pattern: str, interval: Interval, length: Length | None, newest_first: bool, dry_run: bool
+) -> Iterator[dict[str, Any]]:
+    """As `run_backfill`, in a session of its own; Airflow is notified of new results."""
+    name = check_early(place, pattern, interval)
+    with session(place, f"trendlake backfill {name}", writes=not dry_run) as lake:
+        for document in run_backfill(place, lake, pattern, *interval, length, newest_first, dry_run):
+            yield document
+    if document.get("changed"):
+        notify_of_results(place.project, name)
 
 
 def run_backfill(
@@ -56,7 +68,7 @@ def run_backfill(
     todo = chunks(whole.plan.windows, start, end, length, newest_first=newest_first)
     if dry_run:
         total = size(lake, whole, len(todo))
-        typer.echo(describe_size(whole.name, total))
+        say(describe_size(whole.name, total))
         yield {"pattern": whole.name, **asdict(total)}
         return
 
@@ -84,20 +96,20 @@ def run_stale(
             ledger = read_ledger(run.lake, run.name, run.plan, run.sources.name)
             stale = older_versions(run, ledger)
         except TrendlakeError as error:
-            typer.echo(f"{pattern}: {error}")
+            say(f"{pattern}: {error}")
             first = first or error
             continue
         if stale is None:
-            typer.echo(f"{run.name}: no window is stale")
+            say(f"{run.name}: no window is stale")
             yield {"pattern": run.name, "windows": 0, "stretches": [], "reason": None, "changed": False}
             continue
-        typer.echo(f"{run.name}: {as_typed(stale.sentence(run.typed))}")
+        say(f"{run.name}: {as_typed(stale.sentence(run.typed))}")
         windows = run.plan.windows
         ends = [moments_of(windows, *stretch) for stretch in stale.windows]
         for stretch in stale.windows[:SHOWN]:
-            typer.echo(f"  {options_of(windows, *stretch, LocalTimes.of(run.pattern))}")
+            say(f"  {options_of(windows, *stretch, LocalTimes.of(run.pattern))}")
         if len(ends) > SHOWN:
-            typer.echo(f"  and {len(ends) - SHOWN} more")
+            say(f"  and {len(ends) - SHOWN} more")
         stretches = [{"from": moment(start), "to": moment(end)} for start, end in ends]
         yield {"pattern": run.name, "windows": stale.count, "stretches": stretches, "reason": stale.reason}
         if not dry_run:
@@ -124,7 +136,7 @@ def _computed(
         worked, skipped = worked + (record is not None), skipped + (record is None)
         spent = time.monotonic() - began
         left = spent / worked * (len(todo) - number) if worked else None
-        typer.echo(f"chunk {number:>3}/{len(todo)}  {_days(chunk)}  {_done(record)}{_left(left, number == len(todo))}")
+        say(f"chunk {number:>3}/{len(todo)}  {_days(chunk)}  {_done(record)}{_left(left, number == len(todo))}")
         yield {
             "chunk": number,
             "of": len(todo),
@@ -134,7 +146,7 @@ def _computed(
             "publication": record and of_record(record),
         }
     seconds = time.monotonic() - began
-    typer.echo(f"{name}: {plural(worked, 'chunk')} computed, {skipped} done before, in {seconds:.0f} s")
+    say(f"{name}: {plural(worked, 'chunk')} computed, {skipped} done before, in {seconds:.0f} s")
     about = {"pattern": name, "chunks": len(todo), "computed": worked, "done_before": skipped}
     yield {**about, "seconds": seconds, "changed": new}
 

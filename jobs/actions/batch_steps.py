@@ -7,15 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.actions.steps import STEPS, in_order
 from trendlake.jobs.airflow.progress import Failure, end_with_task, write_members, write_step
 from trendlake.jobs.terminal import workspace
 from trendlake.jobs.terminal.hints import command
 from trendlake.jobs.terminal.json_output import of_record
-from trendlake.jobs.terminal.outcome import Verdict, print_error
+from trendlake.jobs.terminal.lines import print_error, say
+from trendlake.jobs.terminal.verdict import Verdict
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.error_text import in_words, plural
 from trendlake.pipelines.errors import PASSING
@@ -52,7 +51,7 @@ def run_batch_steps(
         end_with_task(progress)
 
     def note(step: str, line: str) -> None:
-        typer.echo(f"{step.replace('_', '-'):<14} {line}")
+        say(f"{step.replace('_', '-'):<14} {line}")
         if progress is not None:
             write_step(progress, step, line)
 
@@ -108,11 +107,11 @@ def _is_due(member: Member) -> bool:
     assert run is not None
     earlier = published_by_schedule(run)
     if earlier.run_id is not None:
-        typer.echo(f"{member.name}: skipped: run {earlier.run_id} has published this interval")
+        say(f"{member.name}: skipped: run {earlier.run_id} has published this interval")
         return False
     if earlier.until is not None and earlier.until < run.start_us:
         gap = replace(run, start_us=earlier.until, end_us=run.start_us).options
-        typer.echo(f"{member.name}: no scheduled run before this one: {command(f'run {run.typed} {gap}')}")
+        say(f"{member.name}: no scheduled run before this one: {command(f'run {run.typed} {gap}')}")
     return True
 
 

@@ -10,6 +10,7 @@ import typer
 
 from trendlake.jobs.actions.revise import next_revision, patterns_of
 from trendlake.jobs.airflow.notify import notify_of_source
+from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.times import manual_run_id
 from trendlake.jobs.terminal.workspace import find_place, session
 
@@ -38,11 +39,11 @@ def delete(
         if ids is None:
             selection = rows_where(str(where), contract)
             for note in notes_on(place.project, source, selection.advice):
-                typer.echo(f"note: {note}")
+                say(f"note: {note}")
         affected = find_rows(lake, contract, selection)
         if affected.absent:
-            typer.echo(f"{source}: not in the table: {affected.absent}")
-        typer.echo(f"{source} at version {affected.version}: {_rows(affected.rows)} would be deleted")
+            say(f"{source}: not in the table: {affected.absent}")
+        say(f"{source} at version {affected.version}: {_rows(affected.rows)} would be deleted")
         run_id, patterns = manual_run_id("delete"), patterns_of(place, source)
         about: dict[str, Any] = {"source": source, "run_id": run_id, "to_revise": patterns, "dry_run": dry_run}
         if dry_run or not affected.rows:
@@ -50,10 +51,10 @@ def delete(
         if not yes:
             typer.confirm(f"delete {_rows(affected.rows)} of {source}?", abort=True, err=True)
         done = delete_rows(lake, contract, selection, run_id)
-    typer.echo(f"{source} at version {done.version}: {_rows(done.rows)} deleted")
+    say(f"{source} at version {done.version}: {_rows(done.rows)} deleted")
     if not (done.rows and notify_of_source(place.project, source)):
         for line in next_revision(source, patterns) if done.rows else ():
-            typer.echo(line)
+            say(line)
     return about | dataclasses.asdict(done) | {"selected": affected.rows}
 
 

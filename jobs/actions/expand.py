@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from trendlake.jobs.terminal.lines import say
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.project.paths import Project
@@ -32,9 +33,7 @@ def expand(project: Project, name: str, folder: Path | None) -> dict[str, Any]:
         typer.echo("---\n".join(texts.values()), nl=False)
     else:
         write(folder, texts)
-        typer.echo(
-            f"wrote {plural(len(texts), 'pattern')} to {folder}; remove {pattern.name}.yaml to run them in its place"
-        )
+        say(f"wrote {plural(len(texts), 'pattern')} to {folder}; remove {pattern.name}.yaml to run them in its place")
     return {"pattern": pattern.name, "members": members, "out": folder}
 
 

@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from trendlake.cep_core.errors import did_you_mean
 from trendlake.jobs.airflow.notify import notify_of_source
 from trendlake.jobs.terminal.json_output import of_record
+from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.times import manual_run_id, micros_of
 from trendlake.jobs.terminal.workspace import find_place, session
 from trendlake.pipelines.error_text import plural
@@ -52,7 +51,7 @@ def generate_file(stream: Asked, out: Path) -> dict[str, Any]:
         write_file(stream.table(), out)
     except OSError as error:
         raise ProjectError(f"{out} cannot be written: {error.strerror or error}") from None
-    typer.echo(f"{stream.stream.name}: {plural(stream.events, 'event')} in {out}")
+    say(f"{stream.stream.name}: {plural(stream.events, 'event')} in {out}")
     return {**_document(stream), "file": out}
 
 
@@ -68,7 +67,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
 
     contract = load_contract(place.project.contract_path(name))
     table = stream.table()
-    typer.echo(f"{name}: {plural(table.num_rows, 'event')}, seed {stream.seed}, {stream.rate:g} a second")
+    say(f"{name}: {plural(table.num_rows, 'event')}, seed {stream.seed}, {stream.rate:g} a second")
     with session(place, f"trendlake generate {name}", writes=True) as lake:
         others = feeds(lake, place.warehouse.source(name)) - {stream.feed}
         if others:
@@ -84,7 +83,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
             run_id=manual_run_id("generate"),
             roads=Roads(place.profile.limits),
         )
-    typer.echo(
+    say(
         f"{name}: {plural(record.rows_out or 0, 'row')} in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.jobs.actions.revise import patterns_of
 from trendlake.jobs.airflow.notify import notify_of_source
 from trendlake.jobs.terminal.hints import command
 from trendlake.jobs.terminal.json_output import of_record
+from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.times import manual_run_id
 from trendlake.jobs.terminal.workspace import find_place, session
 from trendlake.pipelines.error_text import plural
@@ -70,9 +69,9 @@ def ingest_files(
                 roads=roads,
             )
             records.append({"file": path, **of_record(record), **_counts(outcomes[-1])})
-            typer.echo(f"  {path}  {describe(outcomes[-1])}")
+            say(f"  {path}  {describe(outcomes[-1])}")
     stops = _consequences(place, contract, outcomes)
-    typer.echo(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
+    say(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
     if any(taken.new or taken.replaced for taken in outcomes):
         notify_of_source(place.project, source)
     return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records, **stops}
@@ -98,7 +97,7 @@ def _ingest_documents(
 
             def progress(number: int, taken: Taken, mine: list[Taken] = mine) -> None:
                 mine.append(taken)
-                typer.echo(f"  delivery {number}  {describe(taken)}")
+                say(f"  delivery {number}  {describe(taken)}")
 
             record = ingest(
                 lake,
@@ -113,12 +112,12 @@ def _ingest_documents(
             whole = sum(mine, Taken(0))
             records.append({"file": files.path, **of_record(record), **_counts(whole)})
             count = plural(len(files.files) - len(files.refused), "file")
-            typer.echo(f"  {files.path}, {count}  {describe(whole)}")
+            say(f"  {files.path}, {count}  {describe(whole)}")
             for error in files.refused:
-                typer.echo(f"  not ingested: {error.message}")
+                say(f"  not ingested: {error.message}")
             outcomes.append(whole)
     stops = _consequences(place, contract, outcomes)
-    typer.echo(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
+    say(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
     if any(taken.new or taken.replaced for taken in outcomes):
         notify_of_source(place.project, source)
     for files in all_files:
@@ -157,9 +156,9 @@ def _consequences(place: Place, contract: Contract, outcomes: list[Taken]) -> di
     readers = patterns_of(place, source)
     stops = readers if lost and not contract.tolerance else []
     if any(taken.broken.rows for taken in outcomes):
-        typer.echo(f"  rows that break the contract: `{command(f'quarantine show {source}')}`")
+        say(f"  rows that break the contract: `{command(f'quarantine show {source}')}`")
     if lost and readers:
-        typer.echo(f"  {stopped_in_words(readers, lost, contract.tolerance)}: {', '.join(readers)}")
+        say(f"  {stopped_in_words(readers, lost, contract.tolerance)}: {', '.join(readers)}")
     return {"readers": readers, "stops": stops, "tolerance": contract.tolerance}
 
 
@@ -185,13 +184,13 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
     contract = load_contract(place.project.contract_path(source))
     table = flights.read_flights(flights.data_file())
     deliveries = list(flights.deliveries(table))
-    typer.echo(f"{source}: {plural(table.num_rows, 'row')} in {len(deliveries)} deliveries")
+    say(f"{source}: {plural(table.num_rows, 'row')} in {len(deliveries)} deliveries")
 
     outcomes: list[Taken] = []
 
     def progress(number: int, taken: Taken) -> None:
         outcomes.append(taken)
-        typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {describe(taken)}")
+        say(f"  delivery {number:>2}/{len(deliveries)}  {describe(taken)}")
 
     from trendlake.pipelines.ingest.deliver import ingest
     from trendlake.pipelines.lake.road import Roads
@@ -207,7 +206,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
             roads=Roads(place.profile.limits),
         )
     stops = _consequences(place, contract, outcomes)
-    typer.echo(
+    say(
         f"{source}: {plural(record.rows_out or 0, 'row')} in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )

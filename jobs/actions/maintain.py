@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import typer
-
+from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.workspace import find_place, session
 from trendlake.pipelines.error_text import plural
 
@@ -25,11 +24,9 @@ def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
         for table in maintain(lake, wanted, on_spark=bool(Roads(place.profile.limits).always_spark)):
             done.append(table)
             files = f"{table.files_before:,} files -> {table.files_after:,}"
-            typer.echo(f"{table.table:<40} {files:<24} {table.bytes_before:,} -> {table.bytes_after:,} bytes")
+            say(f"{table.table:<40} {files:<24} {table.bytes_before:,} -> {table.bytes_after:,} bytes")
         if attempts := clear_staging(lake):
-            typer.echo(f"{'staging':<40} {plural(attempts, 'attempt')} older than {STAGED_DAYS} days removed")
+            say(f"{'staging':<40} {plural(attempts, 'attempt')} older than {STAGED_DAYS} days removed")
         if verdicts := clear_verdicts(lake):
-            typer.echo(
-                f"{'verdicts':<40} {plural(verdicts, 'file')} that no run has used for {STAGED_DAYS} days removed"
-            )
+            say(f"{'verdicts':<40} {plural(verdicts, 'file')} that no run has used for {STAGED_DAYS} days removed")
     return {"tables": done, "attempts_removed": attempts, "verdicts_removed": verdicts}

@@ -6,9 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.lines import say
 from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.shipped import shipped
@@ -27,9 +26,9 @@ def create_project(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise ProjectError(f"{folder} cannot be written: {error.strerror or error}") from None
     for path in written:
-        typer.echo(f"wrote {path}")
-    typer.echo("next: trendlake new source NAME --from FILE --event-id COLUMN --event-time COLUMN --type NAME")
-    typer.echo("or, for an existing Delta table, --table PLACE instead of --from FILE")
+        say(f"wrote {path}")
+    say("next: trendlake new source NAME --from FILE --event-id COLUMN --event-time COLUMN --type NAME")
+    say("or, for an existing Delta table, --table PLACE instead of --from FILE")
     return {"wrote": written}
 
 
@@ -54,13 +53,13 @@ def write_source(
         project, name, sample, roles, options, null_words=null_words, overwrite=overwrite
     )
     for note in findings.notes:
-        typer.echo(note)
-    typer.echo(f"wrote {path}: read it, say what the columns promise")
+        say(note)
+    say(f"wrote {path}: read it, say what the columns promise")
     again = None
     if findings.null_words:
         again = _again(name, sample, roles, options, project_dir, (*null_words, *findings.null_words))
-        typer.echo(f"with these words as NULL: {again}")
-    typer.echo(f"next: {command(f'ingest {name} {shlex.quote(str(sample))}')}")
+        say(f"with these words as NULL: {again}")
+    say(f"next: {command(f'ingest {name} {shlex.quote(str(sample))}')}")
     return {"wrote": [path], "notes": findings.notes, "null_words": findings.null_words, "again": again}
 
 
@@ -100,9 +99,9 @@ def write_source_of_documents(
     project = find_project(project_dir)
     refuse_source(project, profile_or_default(project), name)
     path, note = new_source_of_documents(project, name, sample, roles, document_path, time_format)
-    typer.echo(note)
-    typer.echo(f"wrote {path}: read it, say what the columns promise")
-    typer.echo(f"next: {command(f'ingest {name} {shlex.quote(str(sample))}')}")
+    say(note)
+    say(f"wrote {path}: read it, say what the columns promise")
+    say(f"next: {command(f'ingest {name} {shlex.quote(str(sample))}')}")
     return {"wrote": [path], "notes": [note]}
 
 
@@ -123,16 +122,14 @@ def write_source_of_table(
     with session(where, f"trendlake new source {name}") as lake:
         path, left_out = adopt(lake, where.project, name, place, roles)
     noted = note_source(where.project, profile, name, place)
-    typer.echo(f"wrote {path}: read it, say what the columns promise")
+    say(f"wrote {path}: read it, say what the columns promise")
     if left_out:
-        typer.echo(f"left out, of names or types that contracts do not take: {', '.join(left_out)}")
-    typer.echo(f"wrote {noted}: {name} is read at {place}, and never changed")
+        say(f"left out, of names or types that contracts do not take: {', '.join(left_out)}")
+    say(f"wrote {noted}: {name} is read at {place}, and never changed")
     if roles.is_reference:
-        typer.echo(
-            f"next: name it under `lookup` of a pattern: {{NAME: {{table: {name}, key: COLUMN, columns: [COLUMN]}}}}"
-        )
+        say(f"next: name it under `lookup` of a pattern: {{NAME: {{table: {name}, key: COLUMN, columns: [COLUMN]}}}}")
     else:
-        typer.echo(f"next: {command(f'new pattern NAME --source {name}')}")
+        say(f"next: {command(f'new pattern NAME --source {name}')}")
     return {"wrote": [path, noted], "left_out": left_out}
 
 
@@ -146,6 +143,6 @@ def write_pattern(name: str, source: str, kind: str | None, project_dir: Path | 
     project = find_project(project_dir)
     refuse_pattern(project, profile_or_default(project), name)
     path = new_pattern(project, name, contract_of_events(project, source, (name,)), kind)
-    typer.echo(f"wrote {path}: say in it what to find")
-    typer.echo(f"next: {command(f'validate {shlex.quote(str(path))}')}")
+    say(f"wrote {path}: say in it what to find")
+    say(f"next: {command(f'validate {shlex.quote(str(path))}')}")
     return {"wrote": [path]}

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.jobs.actions.states import print_repairs
 from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.error_text import plural
 
@@ -58,7 +57,7 @@ class NextRuns:
             choice = _chosen(run, upcoming)
         else:
             choice = Choice(None, _reason(run, upcoming))
-            typer.echo(f"{run.name}: nothing to run: {choice.reason}")
+            say(f"{run.name}: nothing to run: {choice.reason}")
             states = [repair for repair in repairs(run, ledger, newest) if repair.state != "nothing_published"]
             print_repairs(run.name, states)
         self.choices[run.name] = choice
@@ -70,11 +69,11 @@ def _chosen(run: Run, upcoming: NextWindows) -> Choice:
 
     chosen, backfill = upcoming.of(run), None
     which = "after the last published one" if upcoming.published is not None else "the last complete one"
-    typer.echo(f"{run.name}: {chosen.options}: {plural(len(upcoming.windows), 'window')}, {which}")
+    say(f"{run.name}: {chosen.options}: {plural(len(upcoming.windows), 'window')}, {which}")
     if upcoming.before:
         interval = options_of(run.plan.windows, upcoming.before[0], upcoming.before[-1], run.times)
         backfill = command(f"backfill {run.typed} {interval}")
-        typer.echo(f"{run.name}: {plural(len(upcoming.before), 'complete window')} before it: `{backfill}`")
+        say(f"{run.name}: {plural(len(upcoming.before), 'complete window')} before it: `{backfill}`")
     return Choice(chosen, backfill=backfill)
 
 

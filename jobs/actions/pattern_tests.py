@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trendlake.jobs.terminal.outcome import Verdict
 from trendlake.jobs.terminal.printing import console
+from trendlake.jobs.terminal.verdict import Verdict
 from trendlake.pipelines.authoring.pattern_tests import files_of_tests, folder_of_tests, run_tests
 from trendlake.pipelines.project.paths import Project, odd_entries
 

@@ -9,6 +9,7 @@ import typer
 
 from trendlake.jobs.airflow.notify import notify_of_source
 from trendlake.jobs.terminal.hints import as_typed
+from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.workspace import Place, find_place, session, site_of
 from trendlake.pipelines.error_text import plural
 
@@ -29,14 +30,14 @@ def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: b
         about = {"pattern": table.pattern or name, "table": table.name, "rows": 0, "versions": 0, "removed": False}
         published = reset.published(lake, table.path)
         if published is None:
-            typer.echo(f"{name}: nothing is published")
+            say(f"{name}: nothing is published")
             return about
         lost = f"{plural(published.rows, 'row')} and {plural(published.versions, 'version')}"
         again = as_typed(_again(place, lake, name, table.pattern))
         about |= {"rows": published.rows, "versions": published.versions}
-        typer.echo(f"{table.name}: {lost} {'would be' if dry_run else 'are'} lost; sources and run records stay")
+        say(f"{table.name}: {lost} {'would be' if dry_run else 'are'} lost; sources and run records stay")
         if dry_run:
-            typer.echo(again)
+            say(again)
             return about
         if not yes:
             typer.confirm(f"Remove {table.name}?", abort=True)
@@ -44,7 +45,7 @@ def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: b
         reset.reset(lake, table.name, table.path)
         for gone in publishers:
             forget_pattern(site_of(place, lake), gone)
-    typer.echo(f"{table.name}: removed. {again}")
+    say(f"{table.name}: removed. {again}")
     if table.pattern is not None:
         notify_of_source(place.project, f"results/{table.pattern}")
     return about | {"removed": True}

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.jobs.actions.revise_together import (
     by_source,
     document_of,
@@ -24,9 +22,10 @@ from trendlake.jobs.airflow.notify import notify_of_results
 from trendlake.jobs.airflow.progress import Failure, end_with_task, write_members, write_step
 from trendlake.jobs.terminal.hints import command
 from trendlake.jobs.terminal.json_output import FAULT, of_record
-from trendlake.jobs.terminal.outcome import Verdict
+from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.times import manual_run_id
-from trendlake.jobs.terminal.workspace import Place, find_place, has_new_results, refresh_if_possible, session
+from trendlake.jobs.terminal.verdict import Verdict
+from trendlake.jobs.terminal.workspace import Place, has_new_results, refresh_if_possible, session
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import PASSING
 
@@ -35,12 +34,11 @@ if TYPE_CHECKING:
 
 
 def revise_pattern(
-    pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool, unlimited: bool
+    place: Place, pattern: str, run_id: str | None, *, if_published: bool, unlimited: bool
 ) -> dict[str, Any]:
     """Revises a pattern. Spark starts if there is something to revise. `unlimited`: as of `Run`."""
     from trendlake.pipelines.authoring.validate import check_pattern
 
-    place = find_place(folder, profile, writes=True)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
     with session(place, f"trendlake revise {name}", writes=True) as lake:
         run_id = run_id or manual_run_id("revise")
@@ -57,13 +55,7 @@ REVISE_STEPS = ("revise", "all_revised")
 
 
 def revise_several(
-    words: Sequence[str],
-    run_id: str | None,
-    progress: Path | None,
-    profile: str | None,
-    folder: Path | None,
-    *,
-    if_published: bool,
+    place: Place, words: Sequence[str], run_id: str | None, progress: Path | None, *, if_published: bool
 ) -> Verdict:
     """Revises the patterns that `words` (names, files, selectors) mean, in one Spark session; notes in `progress` who
     failed and who has new results. An error in one pattern is printed, and the others go on; the verdict is then not
@@ -73,7 +65,6 @@ def revise_several(
 
     if progress is not None:
         end_with_task(progress)
-    place = find_place(folder, profile, writes=True)
     names = Patterns(place.project, place.profile.batches).select(words, lambda: last_states(place))
     documents = _revise_each(place, names, run_id, if_published=if_published)
     if progress is not None:
@@ -95,11 +86,10 @@ def revise_several(
     return verdict_of({"patterns": documents})
 
 
-def revise_source(source: str, run_id: str | None, profile: str | None, folder: Path | None) -> Verdict:
+def revise_source(place: Place, source: str, run_id: str | None) -> Verdict:
     """Revises all published patterns that read a source, then those that read their results, in one Spark session. An
     error in one pattern is printed, and the others go on; the verdict is then not good. Raises ProjectError where no
     pattern reads the source."""
-    place = find_place(folder, profile, writes=True)
     documents = _revise_each(place, readers_of(place, source), run_id, if_published=True)
     return verdict_of({"source": source, "patterns": documents})
 
@@ -194,7 +184,7 @@ def revise_in_session(
     run = replace(prepare(lake, place.project, place.profile, pattern, run_id, 0, 1), unlimited=unlimited)
     shared = Shared([run])
     if if_published and not shared.has_published(run):
-        typer.echo(not_published(run, shared))
+        say(not_published(run, shared))
         return {"pattern": run.name, "run_id": run_id, "changed": False, "revision": None, "site": None}
     record = revise(run, shared)
     print_record(record)

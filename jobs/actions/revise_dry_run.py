@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.actions.revise import readers_of, verdict_of
 from trendlake.jobs.actions.revise_together import Revised, by_source, not_published, prepared, print_outcome
 from trendlake.jobs.terminal.hints import as_typed
 from trendlake.jobs.terminal.json_output import of_any_error
-from trendlake.jobs.terminal.outcome import Verdict
+from trendlake.jobs.terminal.lines import say
+from trendlake.jobs.terminal.verdict import Verdict
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import plural
 
@@ -87,8 +86,8 @@ def _each(
                     continue
                 try:
                     if if_published and not shared.has_published(one.run):
-                        typer.echo(f"{'pattern':<14} {one.name}")
-                        typer.echo(not_published(one.run, shared))
+                        say(f"{'pattern':<14} {one.name}")
+                        say(not_published(one.run, shared))
                         yield one, {"pattern": one.name, "dry_run": True, "published": False}
                         continue
                     dry = dry_run(replace(one.run, unlimited=unlimited), shared)
@@ -110,7 +109,7 @@ def _failed(one: Revised) -> dict[str, Any]:
 
 
 def _line(head: str, text: str) -> None:
-    typer.echo(f"{head:<14} {text}")
+    say(f"{head:<14} {text}")
 
 
 def _print(dry: DryRun, above: Sequence[str]) -> None:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.terminal.hints import as_typed, command
 from trendlake.jobs.terminal.json_output import of_any_error, of_record
-from trendlake.jobs.terminal.outcome import print_error
+from trendlake.jobs.terminal.lines import print_error, say
 from trendlake.jobs.terminal.workspace import Place, changed, has_new_results, site_of
 from trendlake.pipelines.error_text import in_words, plural
 from trendlake.pipelines.redaction import redacted
@@ -91,12 +89,12 @@ def not_published(run: Run, shared: Shared) -> str:
 
 
 def print_outcome(pattern: Revised) -> None:
-    typer.echo(f"{'pattern':<14} {pattern.name}")
+    say(f"{'pattern':<14} {pattern.name}")
     if pattern.error is not None:
         message = str(pattern.error) if isinstance(pattern.error, TrendlakeError) else in_words(pattern.error)
         print_error(f"{pattern.name}: {redacted(message)}")
     elif pattern.record is None:
-        typer.echo(pattern.unpublished)
+        say(pattern.unpublished)
     else:
         print_record(pattern.record)
 
@@ -123,7 +121,7 @@ def pages_of(place: Place, lake: Lake, patterns: Sequence[Revised]) -> dict[str,
             else:
                 pages[built.name] = built.page
         done = f"{plural(len(files), 'page')}: {site.places.index}"
-        typer.echo(f"{'site':<14} {done:<70} {time.monotonic() - began:6.1f} s")
+        say(f"{'site':<14} {done:<70} {time.monotonic() - began:6.1f} s")
     return pages
 
 
@@ -139,20 +137,20 @@ def document_of(pattern: Revised, run_id: str, page: Path | None) -> dict[str, A
 def print_record(record: Record) -> None:
     for check in record.checks:
         if check.name in ("revision", "lookup_changes", "stale_rows", "stale_versions"):
-            typer.echo(f"{check.name.replace('_', ' '):<14} {as_typed(check.observed)}")
+            say(f"{check.name.replace('_', ' '):<14} {as_typed(check.observed)}")
         elif check.name == "set_apart":
             if check.failed:
                 see = command(f"quarantine show {(check.data or {}).get('source') or record.source}")
-                typer.echo(f"{'quarantined':<14} {check.observed}: `{see}`")
+                say(f"{'quarantined':<14} {check.observed}: `{see}`")
         elif check.failed:
-            typer.echo(f"{'':<14} {check.name}: {check.observed}")
+            say(f"{'':<14} {check.name}: {check.observed}")
     changes = f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"
     done = (
         f"version {record.results_version}: {changes}"
         if changed(record)
         else f"nothing to change, version {record.results_version} stays"
     )
-    typer.echo(f"{'revise':<14} {done:<70} {record.seconds or 0.0:6.1f} s")
+    say(f"{'revise':<14} {done:<70} {record.seconds or 0.0:6.1f} s")
 
 
 def page_of_present(place: Place, run: Run, record: Record) -> Path | None:

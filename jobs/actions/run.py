@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.actions.next_run import Choice, NextRuns, document_of
 from trendlake.jobs.airflow.notify import notify_of_results
 from trendlake.jobs.terminal import workspace
 from trendlake.jobs.terminal.json_output import of_any_error, of_record
-from trendlake.jobs.terminal.outcome import INTERNAL_ERROR, Verdict, print_error
+from trendlake.jobs.terminal.lines import is_silent, print_error, say
 from trendlake.jobs.terminal.times import manual_run_id, micros_of
+from trendlake.jobs.terminal.verdict import Verdict
 from trendlake.jobs.terminal.workspace import Interval, Place
 from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.project.batches import batch_of
@@ -30,26 +29,14 @@ WIDTH = 24
 
 
 def run_patterns(
-    words: Sequence[str],
-    batch: str | None,
-    interval: Interval | None,
-    run_id: str | None,
-    on: On | None,
-    profile: str | None,
-    folder: Path | None,
+    place: Place, words: Sequence[str], batch: str | None, interval: Interval | None, run_id: str | None, on: On | None
 ) -> Iterator[dict[str, Any] | Verdict]:
-    """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select, where each fails
-    by itself. Yields a document for each pattern. Without an `interval`, each pattern has its own
-    (`next_run.NextRuns`). `on`: where all steps are to be done."""
-    place = workspace.find_place(folder, profile, writes=True)
+    """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select. Yields a document
+    for each."""
     if batch is None and len(words) == 1 and not selects(words[0]):
-        yield _run_one(place, words[0], interval, run_id, on)
+        yield run_one(place, words[0], interval, run_id, on)
         return
-    if interval is not None:
-        _check_interval(*interval)
-    patterns = Patterns(place.project, place.profile.batches)
-    names = patterns.select([*words, *(patterns.batch(batch) if batch else ())], lambda: last_states(place))
-    yield from _run_several(place, names, interval, run_id or manual_run_id("manual"), on)
+    yield from run_several(place, words, batch, interval, run_id, on)
 
 
 def list_patterns(words: Sequence[str], profile: str | None, folder: Path | None) -> dict[str, Any]:
@@ -96,9 +83,9 @@ def _check_interval(since: str, until: str) -> tuple[int, int]:
     return start, end
 
 
-def _run_one(
-    place: Place, pattern: str, interval: Interval | None, run_id: str | None, on: On | None
-) -> dict[str, Any]:
+def run_one(place: Place, pattern: str, interval: Interval | None, run_id: str | None, on: On | None) -> dict[str, Any]:
+    """Runs a pattern. Without an `interval` it is the next one (`next_run.NextRuns`). `on`: where all steps are to be
+    done. Raises the error of a step."""
     name = workspace.check_early(place, pattern, interval)
     run_id = run_id or manual_run_id("manual")
     with workspace.session(place, f"trendlake run {name}", judges=True, writes=True) as lake:
@@ -111,7 +98,7 @@ def _run_one(
         about: dict[str, Any] = {"pattern": name, "run_id": run_id, **chosen}
         if prepared is None:
             return about | {"stages": [], "report": None, "picture": None, "site": None}
-        typer.echo(f"run {run_id} of {name}")
+        say(f"run {run_id} of {name}")
         records = [workspace.run_step(step, prepared) for step in STEPS]
         pages = workspace.report_if_possible(place, lake, pattern, run_id)
         done = about | {"stages": [*map(of_record, records)]} | pages
@@ -120,12 +107,18 @@ def _run_one(
     return done
 
 
-def _run_several(
-    place: Place, names: Sequence[str], interval: Interval | None, run_id: str, on: On | None
+def run_several(
+    place: Place, words: Sequence[str], batch: str | None, interval: Interval | None, run_id: str | None, on: On | None
 ) -> Iterator[dict[str, Any] | Verdict]:
+    """As `run_one`, of all patterns that `words` and `batch` select: each fails by itself."""
     from trendlake.pipelines.steps.batch import run_batch
 
-    typer.echo(f"run {run_id} of {len(names)} patterns")
+    if interval is not None:
+        _check_interval(*interval)
+    patterns = Patterns(place.project, place.profile.batches)
+    names = patterns.select([*words, *(patterns.batch(batch) if batch else ())], lambda: last_states(place))
+    run_id = run_id or manual_run_id("manual")
+    say(f"run {run_id} of {len(names)} patterns")
     members = [_checked(place, name) for name in names]
     files = {member.name: name for member, name in zip(members, names, strict=True)}
     if len(files) < len(names):
@@ -154,8 +147,6 @@ def _run_several(
     for member in members:
         if member.error is None and member.records and workspace.changed(member.records[-1]):
             notify_of_results(place.project, member.name)
-    if any(member.error is not None and not isinstance(member.error, TrendlakeError) for member in members):
-        raise typer.Exit(INTERNAL_ERROR)
 
 
 def _checked(place: Place, name: str) -> Member:
@@ -171,11 +162,13 @@ def _checked(place: Place, name: str) -> Member:
 
 def _print_step(step: str, member: Member, seconds: float) -> None:
     line = workspace.summary(member.records[-1]) if member.error is None else f"failed: {_reason(member.error)}"
-    typer.echo(f"{step.replace('_', '-'):<14} {member.name:<{WIDTH}} {line:<56} {seconds:6.1f} s")
+    say(f"{step.replace('_', '-'):<14} {member.name:<{WIDTH}} {line:<56} {seconds:6.1f} s")
 
 
 def _print_outcome(members: Sequence[Member], seconds: Mapping[str, float]) -> None:
     """The table of a run of several, then each error in full."""
+    if is_silent():
+        return
     from rich.table import Table
 
     from trendlake.jobs.terminal.printing import console, frame
@@ -213,7 +206,8 @@ def _document(
     about |= {"report": None, "picture": None, "site": None, **pages}
     if member.error is None:
         return about
-    return Verdict(about | {"error": of_any_error(member.error)}, good=False)
+    fault = not isinstance(member.error, TrendlakeError)
+    return Verdict(about | {"error": of_any_error(member.error)}, good=False, fault=fault)
 
 
 def _about(patterns: Patterns, name: str) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-import typer
-
 from trendlake.jobs.terminal import workspace
-from trendlake.jobs.terminal.outcome import USER_ERROR, print_error
+from trendlake.jobs.terminal.lines import print_error, say
+from trendlake.jobs.terminal.outcome import USER_ERROR
 
 PROMPT = "trendlake> "
 ENDS = ("exit", "quit")
@@ -48,9 +47,9 @@ def lines() -> Iterator[str]:
         try:
             yield input(PROMPT)
         except KeyboardInterrupt:
-            typer.echo()
+            say()
         except EOFError:
-            typer.echo()
+            say()
             return
 
 

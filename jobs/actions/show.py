@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.table import Table
 
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.actions.states import documents_of, print_repairs
 from trendlake.jobs.terminal.json_output import json_text
+from trendlake.jobs.terminal.lines import print_error, say
 from trendlake.jobs.terminal.options import values_of
-from trendlake.jobs.terminal.outcome import print_error
 from trendlake.jobs.terminal.printing import cell, console, frame, minute, table_of
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import in_words, plural
@@ -69,6 +68,7 @@ def print_results(
     from trendlake.pipelines.lake.lake import exists
     from trendlake.pipelines.results.columns import ranking_of
     from trendlake.pipelines.results.history import version_of
+    from trendlake.pipelines.results.named import no_results
     from trendlake.pipelines.results.read import read_rows
     from trendlake.pipelines.runs.intervals import LocalTimes
 
@@ -78,7 +78,7 @@ def print_results(
     selection, names = _selection(plan, shown, LocalTimes.of(loaded)), _columns(plan.result_schema.names, shown.columns)
     states = _states(place, lake, pattern)
     if not exists(lake, path):
-        raise ProjectError(f"{loaded.name} has no results yet", hint=_first_run(place, lake, pattern, loaded.name))
+        raise no_results(lake, place.project, pattern, loaded.name)
     version = None if shown.as_of is None else version_of(lake, path, shown.as_of)
     try:
         rows = read_rows(lake, path, plan, selection, version)
@@ -101,7 +101,7 @@ def print_results(
         console.print(table_of(plan, title, _documents(rows.table), columns, zone=loaded.time_zone))
     if version is None:
         if rows.stale and not any(state.state == "earlier_form" for state in states):
-            typer.echo(f"{loaded.name}: {plural(rows.stale, 'row')} of an earlier form of the pattern")
+            say(f"{loaded.name}: {plural(rows.stale, 'row')} of an earlier form of the pattern")
         print_repairs(loaded.name, states)
     console.print(path, soft_wrap=True)
     return None
@@ -128,17 +128,6 @@ def _states(place: Place, lake: Lake, pattern: str) -> list[Repair]:
         raise
     except Exception as error:  # of the run record or the source: the rows can be shown
         return [Repair("not_known", None, f"what is to be repaired is not known: {in_words(error)}", None)]
-
-
-def _first_run(place: Place, lake: Lake, pattern: str, name: str) -> str:
-    """A hint for a pattern without results; they may have another name, which its file does not give any more."""
-    from trendlake.pipelines.results.owners import tables_of
-
-    table = next(tables_of(lake, name), None)
-    typed = place.project.typed(name, place.project.pattern_path(pattern))
-    if table is None:
-        return f"run `trendlake run {typed}`"
-    return f"its results are in results/{table}: write `renamed_from: {table}` in {name}.yaml"
 
 
 def print_table(lake: Lake, table: NamedTable, shown: Shown, *, as_json: bool = False) -> dict[str, Any] | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.lines import say
 
 if TYPE_CHECKING:
     from trendlake.pipelines.revision.repairs import Repair
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def print_repairs(name: str, states: Sequence[Repair]) -> None:
     """Prints `name: 3 windows show an earlier form: `trendlake backfill ...``, a line for each state."""
     for repair in states:
-        typer.echo(f"{name}: {repair.text}{'' if repair.command is None else f': `{command(repair.command)}`'}")
+        say(f"{name}: {repair.text}{'' if repair.command is None else f': `{command(repair.command)}`'}")
 
 
 def documents_of(states: Sequence[Repair]) -> list[dict[str, Any]]:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from trendlake.jobs.airflow.progress import end_with_task, write_step
 from trendlake.jobs.terminal import workspace
 from trendlake.jobs.terminal.json_output import of_record
+from trendlake.jobs.terminal.lines import say
 from trendlake.pipelines.errors import StepOrderError
 
 STEPS = ("check_source", "compute", "check_results", "publish", "report")
@@ -57,7 +56,7 @@ def run_steps(
 def _skipped(steps: Sequence[str], run_id: str, progress: Path | None) -> Sequence[str]:
     """No step is left: another DAG, of a batch that the pattern was in, has published the interval."""
     line = f"skipped: run {run_id} has published this interval"
-    typer.echo(line)
+    say(line)
     for step in steps:
         if progress is not None:
             write_step(progress, step, line)

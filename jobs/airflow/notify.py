@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-import typer
-
 from trendlake.jobs.airflow.api import AirflowApi, AirflowApiError
 from trendlake.jobs.airflow.lock import address
 from trendlake.jobs.airflow.login import password_of
+from trendlake.jobs.terminal.lines import print_error, say
 from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
 
 IN_A_TASK = "AIRFLOW_CTX_DAG_ID"
@@ -41,8 +40,8 @@ def notify_of_source(project: Project, source: str) -> bool:
     try:
         notified = AirflowApi(url, password_of(project)).new_version(uri)
     except (AirflowApiError, OSError) as error:
-        typer.echo(f"{url} could not be notified of the new version of {source}: {error}", err=True)
+        print_error(f"{url} could not be notified of the new version of {source}: {error}")
         return False
     if notified:
-        typer.echo(f"notified Airflow: {name} has a new version")
+        say(f"notified Airflow: {name} has a new version")
     return notified

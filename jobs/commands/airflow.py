@@ -7,8 +7,9 @@ from typing import Annotated, Optional
 
 import typer
 
+from trendlake.jobs.terminal.lines import print_error
 from trendlake.jobs.terminal.options import ProjectDir
-from trendlake.jobs.terminal.outcome import INTERNAL_ERROR, guarded, print_error
+from trendlake.jobs.terminal.outcome import INTERNAL_ERROR, guarded
 
 OWN_OPTIONS_FIRST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 """Arguments after the first one are Airflow's, `--help` too."""

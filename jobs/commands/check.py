@@ -8,7 +8,8 @@ from typing import Annotated, Any, Optional
 import typer
 
 from trendlake.jobs.terminal.options import Pattern, ProjectDir
-from trendlake.jobs.terminal.outcome import Verdict, guarded
+from trendlake.jobs.terminal.outcome import guarded
+from trendlake.jobs.terminal.verdict import Verdict
 
 
 @guarded

@@ -10,7 +10,8 @@ import typer
 
 from trendlake.jobs.terminal import completion
 from trendlake.jobs.terminal.options import AnyRunId, Pattern, ProfileName, ProjectDir, RunId, Since, Until
-from trendlake.jobs.terminal.outcome import Verdict, guarded
+from trendlake.jobs.terminal.outcome import guarded
+from trendlake.jobs.terminal.verdict import Verdict
 
 
 def _step(
@@ -201,13 +202,15 @@ def run(
     Example: trendlake run tag:daily source:flights+ --from 2013-01-01 --to 2013-01-02
     """
     from trendlake.jobs.actions.run import run_patterns
+    from trendlake.jobs.terminal.workspace import find_place
 
     if not patterns and batch is None:
         raise typer.BadParameter("give a PATTERN, or --batch NAME")
     if (since is None) != (until is None):
         raise typer.BadParameter("give both --from and --to; or neither: the next complete windows")
     interval = None if since is None or until is None else (since, until)
-    yield from run_patterns(patterns or [], batch, interval, run_id, on, profile, project_dir)
+    place = find_place(project_dir, profile, writes=True)
+    yield from run_patterns(place, patterns or [], batch, interval, run_id, on)
 
 
 @guarded
@@ -262,10 +265,6 @@ def backfill(
     else:
         if pattern is None or since is None or until is None:
             raise typer.BadParameter("a backfill needs PATTERN, --from and --to; or --stale")
-        name = workspace.check_early(place, pattern, (since, until))
-        with workspace.session(place, f"trendlake backfill {name}", writes=not dry_run) as lake:
-            for document in backfilling.run_backfill(place, lake, pattern, since, until, length, newest_first, dry_run):
-                changed |= {name: None} if document.get("changed") else {}
-                yield document
+        yield from backfilling.backfill_pattern(place, pattern, (since, until), length, newest_first, dry_run)
     for name in changed:
         notify_of_results(place.project, name)

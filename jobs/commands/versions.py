@@ -9,7 +9,8 @@ import typer
 
 from trendlake.jobs.terminal import completion
 from trendlake.jobs.terminal.options import AnyRunId, Groups, Json, Limit, Pattern, ProfileName, ProjectDir, Results
-from trendlake.jobs.terminal.outcome import Verdict, guarded
+from trendlake.jobs.terminal.outcome import guarded
+from trendlake.jobs.terminal.verdict import Verdict
 
 
 @guarded
@@ -60,6 +61,7 @@ def revise(
     from trendlake.jobs.actions.revise import revise_pattern, revise_several, revise_source
     from trendlake.jobs.actions.revise_dry_run import dry_run_pattern, dry_run_several, dry_run_source
     from trendlake.jobs.actions.run import selects
+    from trendlake.jobs.terminal.workspace import find_place
 
     if (not patterns) == (source is None):
         raise typer.BadParameter("give a PATTERN, or --source SOURCE")
@@ -72,11 +74,12 @@ def revise(
         return dry_run_pattern(patterns[0], profile, project_dir, if_published=if_published, unlimited=unlimited)
     if dry_run:
         return dry_run_source(str(source), profile, project_dir)
+    place = find_place(project_dir, profile, writes=True)
     if patterns and (len(patterns) > 1 or progress is not None or selects(patterns[0])):
-        return revise_several(patterns, run_id, progress, profile, project_dir, if_published=if_published)
+        return revise_several(place, patterns, run_id, progress, if_published=if_published)
     if patterns:
-        return revise_pattern(patterns[0], run_id, profile, project_dir, if_published=if_published, unlimited=unlimited)
-    return revise_source(str(source), run_id, profile, project_dir)
+        return revise_pattern(place, patterns[0], run_id, if_published=if_published, unlimited=unlimited)
+    return revise_source(place, str(source), run_id)
 
 
 @guarded

@@ -13,16 +13,14 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from trendlake.jobs.terminal.hints import as_typed, given
+from trendlake.jobs.terminal.hints import given
+from trendlake.jobs.terminal.lines import print_error
 from trendlake.jobs.terminal.options import Json
-
-if TYPE_CHECKING:
-    from trendlake.cep_core.errors import TrendlakeError
+from trendlake.jobs.terminal.verdict import Verdict
 
 USER_ERROR, INTERNAL_ERROR = 1, 3
 EXIT_CODES = (
@@ -31,41 +29,7 @@ EXIT_CODES = (
     "goes to stderr."
 )
 
-PACKAGES = {
-    "spark": {
-        "altair",
-        "duckdb",
-        "delta",
-        "deltalake",
-        "great_expectations",
-        "jinja2",
-        "markupsafe",
-        "openlineage",
-        "pandas",
-        "py4j",
-        "pyspark",
-        "vl_convert",
-    },
-    "airflow": {"airflow", "psutil", "sqlalchemy"},
-}
-"""The packages that each extra of the installation brings, by the name that is imported."""
-
 Command = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The document of a command that checks something; unless it is `good`, the exit code is that of a user error,
-    or of an internal error where it was one (`fault`)."""
-
-    document: Any
-    good: bool
-    fault: bool = False
-
-
-def print_error(message: str) -> None:
-    """Prints a line on stderr; the commands that it names work as typed."""
-    typer.echo(as_typed(message), err=True)
 
 
 def guarded(command: Command) -> Command:
@@ -75,12 +39,11 @@ def guarded(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, as_json: bool = False, **named: Any) -> None:
-        from trendlake.cep_core.errors import TrendlakeError
         from trendlake.jobs.terminal.json_output import json_text, of_error
         from trendlake.jobs.terminal.own_process import before_a_command
+        from trendlake.jobs.terminal.user_errors import user_error
         from trendlake.pipelines.error_text import in_words
         from trendlake.pipelines.redaction import redacted
-        from trendlake.pipelines.storage_errors import storage_error
 
         before_a_command()
         out, indent = sys.stdout, None if inspect.isgeneratorfunction(command) else 2
@@ -103,11 +66,10 @@ def guarded(command: Command) -> Command:
             except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
                 raise
             except Exception as error:
-                mine = error if isinstance(error, TrendlakeError) else None
-                user_error = mine or not_installed(error) or storage_error(error)
-                if user_error is not None:
-                    print_error(redacted(str(user_error)))
-                    show({"error": of_error(user_error)})
+                mistake = user_error(error)
+                if mistake is not None:
+                    print_error(redacted(str(mistake)))
+                    show({"error": of_error(mistake)})
                     raise typer.Exit(USER_ERROR) from None
                 print_error(redacted(traceback.format_exc().rstrip()))
                 print_error(f"[FAULT] {in_words(error)}")
@@ -115,20 +77,6 @@ def guarded(command: Command) -> Command:
                 raise typer.Exit(INTERNAL_ERROR) from None
 
     return run if receives_json else _with_option(run)
-
-
-def not_installed(error: Exception) -> TrendlakeError | None:
-    """The user error for a ModuleNotFoundError of a package that an extra brings; None for other errors."""
-    from trendlake.pipelines.errors import NotInstalledError
-
-    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    for extra, packages in PACKAGES.items():
-        if name in packages:
-            return NotInstalledError(
-                f"this needs packages that are not installed: there is no {name}",
-                hint=f"pip install 'trendlake[{extra}]'",
-            )
-    return None
 
 
 def _results(command: Command, args: tuple[Any, ...], named: dict[str, Any]) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.events.zones import zone as zone_of
 from trendlake.jobs.terminal.json_output import of_error
-from trendlake.jobs.terminal.outcome import Verdict
+from trendlake.jobs.terminal.verdict import Verdict
 from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.project.paths import Project, printable
 

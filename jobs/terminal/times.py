@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import typer
+from trendlake.jobs.terminal.lines import say
 
 if TYPE_CHECKING:
     from trendlake.cep_core import Pattern
@@ -29,7 +29,7 @@ def interval_of(pattern: Pattern, since: str, until: str, *, remark: bool = True
     refuse_empty(start, end)
     for text, option in ((since, "--from"), (until, "--to")) if remark else ():
         if (said := times.remark(text, option)) is not None:
-            typer.echo(said)
+            say(said)
     return start, end
 
 

@@ -12,11 +12,10 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-import typer
-
 from trendlake.cep_core.errors import TrendlakeError
-from trendlake.jobs.terminal.outcome import Verdict, print_error
+from trendlake.jobs.terminal.lines import print_error, say
 from trendlake.jobs.terminal.times import interval_of, micros_of
+from trendlake.jobs.terminal.verdict import Verdict
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.project.paths import Project, find_project
 from trendlake.pipelines.project.profile import Profile, load_profile
@@ -45,6 +44,8 @@ class Place:
 
     project: Project
     profile: Profile
+    lake: Lake | None = None
+    """That of a caller's session from Python, which is used and never stopped."""
 
     @property
     def warehouse(self) -> Warehouse:
@@ -72,6 +73,9 @@ def session(place: Place, app: str, *, judges: bool = False, writes: bool = Fals
 
     if judges:
         Thread(target=_import_ahead, name="imports ahead", daemon=True).start()
+    if place.lake is not None:
+        yield place.lake
+        return
     if _WARM.place != place:
         _WARM.stop()
     lake = Lake.on_demand(place.warehouse, place.project, place.profile, app, writes=writes)
@@ -86,10 +90,10 @@ def session(place: Place, app: str, *, judges: bool = False, writes: bool = Fals
 
 @dataclass
 class _Warm:
-    """The lake whose session a shell keeps for its next commands, if they are of the same place: Spark has one session
-    in a process."""
+    """The lake whose session a shell, or a project in Python, keeps for its next commands, if they are of the same
+    place: Spark has one session in a process. `wanted`: how many keep it."""
 
-    wanted: bool = False
+    wanted: int = 0
     place: Place | None = None
     lake: Lake | None = None
 
@@ -102,15 +106,33 @@ class _Warm:
 _WARM = _Warm()
 
 
+def keep_sessions() -> None:
+    """From now on Spark does not end with a command, until all who keep it have let it go."""
+    _WARM.wanted += 1
+
+
+def let_sessions_go() -> None:
+    """The end of what `keep_sessions` has begun."""
+    _WARM.wanted -= 1
+    if not _WARM.wanted:
+        _WARM.stop()
+
+
 @contextmanager
 def kept_sessions() -> Iterator[None]:
     """Meanwhile Spark does not end with a command."""
-    _WARM.wanted = True
+    keep_sessions()
     try:
         yield
     finally:
-        _WARM.wanted = False
-        _WARM.stop()
+        let_sessions_go()
+
+
+def started_lake(place: Place) -> Lake | None:
+    """The lake of a place whose Spark has started and goes on; None where there is none."""
+    if place.lake is not None:
+        return place.lake
+    return _WARM.lake if _WARM.place == place and _WARM.lake is not None and not _WARM.lake.ended else None
 
 
 def _import_ahead() -> None:
@@ -158,14 +180,14 @@ def run_step(step: str, run: Run) -> Record:
     record = STEPS[step](run)
     waiting = undecided(run) if record.stage == "compute" else None
     text = f"{plural(record.windows or 0, 'window')}, no result row yet" if waiting and not record.rows_out else None
-    typer.echo(f"{step.replace('_', '-'):<14} {text or summary(record):<70} {time.monotonic() - began:6.1f} s")
+    say(f"{step.replace('_', '-'):<14} {text or summary(record):<70} {time.monotonic() - began:6.1f} s")
     if waiting:
-        typer.echo(f"{'':<14} {waiting}")
+        say(f"{'':<14} {waiting}")
     if record.road == "spark":
-        typer.echo(f"{'':<14} {road_of(vars(record))}")
+        say(f"{'':<14} {road_of(vars(record))}")
     notes = {"compute": id_order_of, "check_results": broken}
     for line in notes[record.stage](record) if record.stage in notes else ():
-        typer.echo(f"{'':<14} {line}")
+        say(f"{'':<14} {line}")
     return record
 
 
@@ -251,7 +273,7 @@ def report(place: Place, lake: Lake, pattern: str, run_id: str) -> dict[str, Pat
     path = place.project.pattern_path(pattern)
     root = site_of(place, lake).places.root
     paths = build_report(lake, path, run_id, root, plan_of(place.project, path)[0])
-    typer.echo(f"{'report':<14} {paths.html!s:<70} {time.monotonic() - began:6.1f} s")
+    say(f"{'report':<14} {paths.html!s:<70} {time.monotonic() - began:6.1f} s")
     return {"report": paths.html, "picture": paths.png, "site": refresh_site(place, lake, path)}
 
 
@@ -295,7 +317,7 @@ def reports(place: Place, lake: Lake, patterns: Sequence[str], run_id: str) -> d
         else:
             paths.setdefault(page.name, {})["site"] = page.page
     done = f"{plural(len(paths), 'pattern')}: {site.places.index}"
-    typer.echo(f"{'report':<14} {done:<81} {time.monotonic() - began:6.1f} s")
+    say(f"{'report':<14} {done:<81} {time.monotonic() - began:6.1f} s")
     return paths
 
 
@@ -315,7 +337,7 @@ def refresh_site(place: Place, lake: Lake, file: Path) -> Path:
 
     began = time.monotonic()
     page = refresh_pattern(site_of(place, lake), file)
-    typer.echo(f"{'site':<14} {page!s:<70} {time.monotonic() - began:6.1f} s")
+    say(f"{'site':<14} {page!s:<70} {time.monotonic() - began:6.1f} s")
     return page
 
 
@@ -347,5 +369,5 @@ def build_site(place: Place, patterns: list[str]) -> Verdict:
             else:
                 pages.append({"pattern": built.name, "page": built.page, "card": card})
             said = f"{card.word}; {card.fresh}; {plural(card.rows or 0, 'row')}" if card else "all patterns"
-            typer.echo(f"{built.name:<30} {said:<50} {built.page}")
+            say(f"{built.name:<30} {said:<50} {built.page}")
     return Verdict({"index": index, "pages": pages, "failures": failures}, good=not failures)

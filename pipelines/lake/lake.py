@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Never
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -52,15 +52,25 @@ class Lake:
 
     @classmethod
     def on_demand(
-        cls, warehouse: Warehouse, project: Project, profile: Profile, app: str, *, writes: bool = False
+        cls,
+        warehouse: Warehouse,
+        project: Project,
+        profile: Profile,
+        app: str,
+        *,
+        writes: bool = False,
+        refuse: Callable[[], Never] | None = None,
     ) -> Lake:
-        """The lake of a command, which starts a session of `project` and `profile` when it is first needed. `writes`:
-        as of `start_session`. Raises UnsafeStoreError; its `spark` raises what `start_session` does."""
+        """The lake of a command, which starts a session of `project` and `profile` when it is first needed, or calls
+        `refuse`, which raises an error in its place. `writes`: as of `start_session`. Raises UnsafeStoreError; its
+        `spark` raises what `start_session` does."""
         if writes:
             refuse_unsafe_store(profile, project)
         file_systems = any(name.startswith(("spark.hadoop.", "fs.")) for name in profile.spark)
         other_machines = profile.master is None or profile.on_cluster
         plain = not (file_systems or other_machines or any(map(os.environ.get, ELSEWHERE)))
+        if refuse is not None:
+            return cls(warehouse, refuse, plain_paths=plain)
         return cls(warehouse, lambda: start_session(project, profile, app, writes=writes), plain_paths=plain)
 
     @property

@@ -207,7 +207,7 @@ def versions_read(lake: Lake, path: str, version: int) -> Versions | None:
     return None
 
 
-def values(lake: Lake, path: str, plan: AnyPlan, groups: Mapping[str, Any], time_us: int) -> list[Value]:
+def values(lake: Lake, path: str, plan: AnyPlan, groups: Mapping[str, Sequence[Any]], time_us: int) -> list[Value]:
     """Every value that the rows of a group have had in the window that begins at `time_us` (microseconds; of kinds
     whose windows are the pipeline's own, the one whose rows' time it is), the oldest first. `groups`: values of key
     columns, as `pipelines.results.read.group_values` gives them."""

@@ -14,7 +14,7 @@ from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, upstream
 from trendlake.pipelines.project.table_names import QUARANTINE
-from trendlake.pipelines.results.owners import owner_of, publishers, results_tables, tables_in
+from trendlake.pipelines.results.owners import owner_of, publishers, results_tables, tables_in, tables_of
 
 SOURCES = "sources/"
 
@@ -68,6 +68,16 @@ def table_named(lake: Lake, project: Project, name: str) -> NamedTable:
 
 def _results(warehouse: Warehouse, project: Project, table: str) -> NamedTable:
     return NamedTable(f"{PUBLISHED}{table}", warehouse.results_table(table), _patterns(project).get(table))
+
+
+def no_results(lake: Lake, project: Project, pattern: str, name: str) -> ProjectError:
+    """The error for the pattern `name`, as `pattern` names its file, without results; they may have another name, which
+    its file does not give any more."""
+    table = next(tables_of(lake, name), None)
+    hint = f"run `trendlake run {project.typed(name, project.pattern_path(pattern))}`"
+    if table is not None:
+        hint = f"its results are in results/{table}: write `renamed_from: {table}` in {name}.yaml"
+    return ProjectError(f"{name} has no results yet", hint=hint)
 
 
 def publishers_of(lake: Lake, table: NamedTable) -> list[str]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from operator import or_
 from typing import Any
 
 import pyarrow as pa
@@ -36,10 +37,10 @@ from trendlake.pipelines.spark.columns import column
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows are asked for. `groups`: values of key columns; `start`, `end`: half-open, microseconds, of the time
-    that says which window a row is of; `limit`: how many rows, None for all."""
+    """Which rows are asked for. `groups`: of key columns, the values that a row may have; `start`, `end`: half-open,
+    microseconds, of the time that says which window a row is of; `limit`: how many rows, None for all."""
 
-    groups: Mapping[str, Any] = field(default_factory=dict)
+    groups: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     start: int | None = None
     end: int | None = None
     limit: int | None = None
@@ -56,28 +57,37 @@ class Rows:
     stale: int
 
 
-def group_values(plan: AnyPlan, texts: Mapping[str, str], option: str) -> dict[str, Any]:
-    """The values of key columns, or of the column of queries, that `texts` means; NULL is None. Raises ProjectError: no
-    such column, or a text that is no value of its type."""
-    return {name: _value(plan, name, text, option) for name, text in texts.items()}
+def group_values(plan: AnyPlan, texts: Mapping[str, str], option: str) -> dict[str, list[Any]]:
+    """The value of each key column, or of the column of queries, that `texts` means; NULL is None. Raises ProjectError:
+    no such column, or a text that is no value of its type."""
+    return {name: [_value(plan, name, None if text == "NULL" else text, option)] for name, text in texts.items()}
 
 
-def _value(plan: AnyPlan, name: str, text: str, option: str) -> Any:
+def key_values(plan: AnyPlan, given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """As `group_values`, of values of Python, each one or a list of several; a text is read as in `group_values`, but
+    never NULL."""
+    several = {name: list(one) if isinstance(one, list | tuple | set) else [one] for name, one in given.items()}
+    for name in (name for name, values in several.items() if not values):
+        raise ProjectError(f"no value of '{name}' is asked for", hint="leave it out for all rows")
+    return {name: [_value(plan, name, one, "where") for one in values] for name, values in several.items()}
+
+
+def _value(plan: AnyPlan, name: str, value: Any, option: str) -> Any:
     by_query = plan.result_shape.hashed_by
     known = plan.key if by_query is None else (by_query[0], *plan.key)
     if name not in known:
         raise ProjectError(f"'{name}' is no column of the key", hint=did_you_mean(name, known))
     kind = plan.result_schema.field(name).type
-    if text == "NULL":
+    if value is None:
         return None
     try:
         if pa.types.is_timestamp(kind):
-            return pa.scalar(text).cast(pa.timestamp("us", "UTC")).as_py()
-        return pa.scalar(text).cast(kind).as_py()
+            kind = pa.timestamp("us", "UTC")
+        return pa.scalar(value).cast(kind).as_py()
     except pa.ArrowException:
         error = BadTimeError if pa.types.is_temporal(kind) else BadNumberError
         raise error(
-            f"{option} {name}={text}: '{name}' is {kind}, '{text}' is none", hint="NULL stands for no value"
+            f"{option} {name}={value}: '{name}' is {kind}, '{value}' is none", hint="NULL stands for no value"
         ) from None
 
 
@@ -89,7 +99,7 @@ def read_rows(lake: Lake, path: str, plan: AnyPlan, selection: Selection, versio
     if not exists(lake, path):
         raise ProjectError(f"there are no results in {path}")
     table = Table.at(lake, path, version)
-    _refuse_other_form(plan, table.names)
+    refuse_other_form(plan, table.names)
     return either(
         lambda: _here(answer_of(table.here), plan, selection), lambda: _by_spark(table.frame, plan, selection)
     )
@@ -102,7 +112,7 @@ def newest_rows(lake: Lake, path: str, limit: int | None, version: int | None) -
     return table.newest("computed_at", limit, limits.RESULTS_READ), table.row_count
 
 
-def _refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
+def refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
     missing = [name for name in plan.result_schema.names if name not in names]
     if missing:
         message = f"the results are of an earlier form of the pattern, without {', '.join(missing)}"
@@ -146,12 +156,16 @@ def mask(rows: pa.Table, plan: AnyPlan, selection: Selection) -> Any:
     """For each of `rows` whether it has the groups and times of `selection`: Booleans, not NULL. A row without the time
     of the plan's is of another kind, which the pattern has been of."""
     time = rows[time_of(plan)].cast(pa.int64())
-    tests = [pc.is_valid(time), *(_equal(rows[name], value) for name, value in selection.groups.items())]
+    tests = [pc.is_valid(time), *(_one_of(rows[name], values) for name, values in selection.groups.items())]
     if selection.start is not None:
         tests.append(pc.greater_equal(time, selection.start))
     if selection.end is not None:
         tests.append(pc.less(time, selection.end))
     return reduce(pc.and_, [pc.fill_null(test, False) for test in tests])
+
+
+def _one_of(column: pa.ChunkedArray, values: Sequence[Any]) -> Any:
+    return reduce(pc.or_, [pc.fill_null(_equal(column, value), False) for value in values])
 
 
 def _equal(values: pa.ChunkedArray, value: Any) -> Any:
@@ -210,7 +224,10 @@ def _current_hashes(plan: AnyPlan, first: int | None, last: int | None) -> set[s
 def conditions(plan: AnyPlan, selection: Selection) -> list[Column]:
     """Spark's conditions on rows with the groups and times of `selection`, as `mask`."""
     time = sf.unix_micros(column(time_of(plan)))
-    equal = [column(name).eqNullSafe(_literal(plan, name, value)) for name, value in selection.groups.items()]
+    equal = [
+        reduce(or_, [column(name).eqNullSafe(_literal(plan, name, value)) for value in values])
+        for name, values in selection.groups.items()
+    ]
     tests = [time.isNotNull(), *equal]
     if selection.start is not None:
         tests.append(time >= selection.start)

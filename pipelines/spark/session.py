@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from trendlake.pipelines.errors import JavaMissingError
+from trendlake.pipelines.errors import JavaMissingError, SessionError
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import PYTHON, Profile
 from trendlake.pipelines.project.stores import ANY_SCHEME, refuse_unsafe_store
@@ -29,10 +30,11 @@ FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "false",
 }
+DAEMON = "spark.python.daemon.module"
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.python.worker.reuse": "true",
-    "spark.python.daemon.module": "trendlake.pipelines.steps.worker_parent",
+    DAEMON: "trendlake.pipelines.steps.worker_parent",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -94,11 +96,15 @@ def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
 def start_session(project: Project, profile: Profile, app: str = "trendlake", *, writes: bool = True) -> SparkSession:
     """The session of this process, started when there is none yet. `writes`: whether it may change the warehouse.
 
-    Under spark-submit the master and jars given there stay. Raises JarsMissingError, JavaMissingError; of a session
-    that writes, UnsafeStoreError, before anything is started.
+    Under spark-submit the master and jars given there stay. Raises JarsMissingError, JavaMissingError, SessionError
+    where there is one of another program; of a session that writes, UnsafeStoreError, before anything is started.
     """
     if writes:
         refuse_unsafe_store(profile, project)
+    other = SparkContext._active_spark_context
+    if other is not None and other.getConf().get(DAEMON) != DEFAULTS[DAEMON]:
+        message = "Spark runs in this process already, in a session that is not Trendlake's"
+        raise SessionError(message, hint="trendlake.Project(folder, spark=session) uses it; or stop it first")
     os.environ["PYSPARK_PYTHON"] = profile.spark.get(PYTHON, sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
@@ -151,11 +157,12 @@ def archived(project: Project) -> str:
 @contextmanager
 def quiet(spark: SparkSession) -> Iterator[None]:
     """Without Java's log, for work whose failure is an answer and not an error."""
+    before = java_class(spark, "org.apache.logging.log4j.LogManager").getRootLogger().getLevel().name()
     spark.sparkContext.setLogLevel("OFF")
     try:
         yield
     finally:
-        spark.sparkContext.setLogLevel("ERROR")
+        spark.sparkContext.setLogLevel(before)
 
 
 @contextmanager

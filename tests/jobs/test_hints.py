@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from tests.support.own_source import output_of
-from trendlake.jobs.terminal.hints import as_typed, command, given
+from trendlake.jobs.main import app
+from trendlake.jobs.terminal.hints import PROFILE, PROJECT, WITHOUT, as_typed, command, given
 
 PLACE = Path("/my lake")
 
@@ -20,7 +24,7 @@ PLACE = Path("/my lake")
         ("`trendlake validate x.yaml`", "`trendlake validate x.yaml --project-dir '/my lake'`"),
         ("`trendlake quarantine show x`", "`trendlake quarantine show x --profile p --project-dir '/my lake'`"),
         ("`trendlake setup`", "`trendlake setup`"),
-        ("`trendlake no-command x`", "`trendlake no-command x`"),
+        ("`trendlake new pattern x`", "`trendlake new pattern x --project-dir '/my lake'`"),
         ("`trendlake run x --profile q`", "`trendlake run x --profile q --project-dir '/my lake'`"),
         ("write `renamed_from: x`, or `trendlake` alone", "write `renamed_from: x`, or `trendlake` alone"),
     ],
@@ -30,6 +34,20 @@ def test_the_options_that_a_command_has(text: str, typed: str) -> None:
     with given("p", PLACE):
         assert as_typed(text) == typed
     assert as_typed(text) == text
+
+
+@pytest.mark.parametrize("option", [PROFILE, PROJECT])
+def test_the_commands_without_an_option(option: str) -> None:
+    assert WITHOUT[option] == {words for words, options in commands(get_command(app)) if option not in options}
+
+
+def commands(node: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, set[str]]]:
+    """Each command with its options."""
+    below = getattr(node, "commands", None)
+    if below is None:
+        yield " ".join(words), {option for parameter in node.params for option in parameter.opts}
+    for name, other in (below or {}).items():
+        yield from commands(other, (*words, name))
 
 
 def test_nothing_is_added_where_nothing_was_given() -> None:

@@ -17,7 +17,8 @@ from tests.support.own_source import start
 from trendlake.cep_core.errors import Place, TrendlakeError
 from trendlake.jobs.main import app
 from trendlake.jobs.terminal.json_output import of_record
-from trendlake.jobs.terminal.outcome import Verdict, guarded
+from trendlake.jobs.terminal.outcome import guarded
+from trendlake.jobs.terminal.verdict import Verdict
 from trendlake.pipelines import redaction
 from trendlake.pipelines.runs.record import SCHEMA
 from trendlake.pipelines.runs.stage import Record

@@ -39,6 +39,8 @@ Slices = Sequence[tuple[int, int]]
 Condition = Callable[[pa.RecordBatch, pa.Array], pa.Array]
 """Rows and which of them are asked about, to those of these that it is true of."""
 CHANGE = "_change_type"
+DONE = ("Inserted", "Updated", "Deleted")
+"""Ends of the names by which the metrics of a MERGE count its rows."""
 STREAMED_ROWS = 1 << 16
 """Rows that are read at once of as many as there are."""
 SEARCHED_ROWS = 1 << 13
@@ -309,7 +311,7 @@ class TableHere:
         altered = any(word in action for action in actions for word in ("metaData", "protocol"))
         refuse({f"version {version} is another form of the table": altered})
         changes: list[tuple[Action, str | None]] = [(action["cdc"], None) for action in actions if "cdc" in action]
-        if not changes:
+        if not changes and not _only_copies(actions):
             sides = (("add", "insert"), ("remove", "delete"))
             both = ((action[side], word) for action in actions for side, word in sides if side in action)
             changes = [(item, word) for item, word in both if item["dataChange"]]
@@ -317,6 +319,14 @@ class TableHere:
             odd = item.get("deletionVector") or item.get("partitionValues") or not PLAIN_FILE.fullmatch(item["path"])
             refuse({f"version {version}: rows that are not as they lie in a file": bool(odd)})
             yield f"{self.folder}/{item['path']}", word
+
+
+def _only_copies(actions: Sequence[Action]) -> bool:
+    """Whether a commit is a MERGE that has changed no row, and copied some to new files, as Delta's change feed has
+    it."""
+    infos = [action["commitInfo"] for action in actions if "commitInfo" in action]
+    merged = [info.get("operationMetrics", {}) for info in infos if info.get("operation") == "MERGE"]
+    return any(all(metrics.get(f"numTargetRows{done}") == "0" for done in DONE) for metrics in merged)
 
 
 def _only(group: int, _: Any) -> Sequence[int]:

@@ -76,7 +76,8 @@ def test_rows_and_their_order(published: tuple[Signals, Run]) -> None:
     for number in range(12 if CHAOS else 5):
         row = rng.choice(every)
         names = [name for name in plan.key if not isinstance(row[name], list | datetime)]
-        groups = {name: row[name] for name in names if rng.random() < 0.4}
+        other = rng.choice(every)
+        groups = {name: [row[name], other[name]][: rng.randint(1, 2)] for name in names if rng.random() < 0.4}
         start = START_US + rng.randrange(3) * DAY_US if rng.random() < 0.4 else None
         selection = Selection(groups, start, None if start is None else start + DAY_US, limits[number % 4])
         version = rng.randrange(1, last + 1)
@@ -130,7 +131,8 @@ def test_values_of_a_row(published: tuple[Signals, Run]) -> None:
     assert plain([list(change) for change in local]) == plain([list(change) for change in by_spark])
     assert len({version for version, _, _ in local}) >= 2
     groups = {name: local[0][2][name] for name in plan.key if not isinstance(local[0][2][name], list | datetime)}
-    mine = history._changes_here(lake.lake, path, plan, Selection(groups, first, last), 0)
+    asked = {name: [value] for name, value in groups.items()}
+    mine = history._changes_here(lake.lake, path, plan, Selection(asked, first, last), 0)
     assert mine
     assert all(_same(row, groups) for _, _, row in mine)
 
@@ -157,7 +159,7 @@ def test_groups_are_read_by_their_types(published: tuple[Signals, Run]) -> None:
     texts = {"rate": "0.5", "day": "2026-01-02", "account": "9007199254740993", "level": "NaN", "remark": "NULL"}
     mine = {name: text for name, text in texts.items() if name in plan.key}
     values = group_values(plan, mine, "--group")
-    assert {name: str(value) for name, value in values.items()} == {
+    assert {name: str(value) for name, (value,) in values.items()} == {
         name: {"NaN": "nan", "NULL": "None"}.get(text, text) for name, text in mine.items()
     }
     with pytest.raises(ProjectError, match="is no column of the key"):

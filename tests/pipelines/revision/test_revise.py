@@ -123,10 +123,10 @@ def what_was_published(lake: Flights, run: Run, before: int, capsys: pytest.Capt
     differences = {(row.kind, (row.after or row.before or {})["carrier"]) for row in rows}
     assert differences == {("changed", "UA"), ("added", "B6"), ("retracted", "AA")}
     assert [commit.note["source_version"] for commit in reasons(lake.lake, path, before, before + 2)] == [3, 5]
-    had = values(lake.lake, path, run.plan, {"carrier": "UA"}, micros_of("2013-03-01", ""))
+    had = values(lake.lake, path, run.plan, {"carrier": ["UA"]}, micros_of("2013-03-01", ""))
     past = [(value.commit.note["source_version"], int(value.row["snowballs"])) for value in had if value.row]
     assert past == [(1, 7), (3, 15), (5, 8)]
-    gone = values(lake.lake, path, run.plan, {"carrier": "AA"}, micros_of("2013-03-03", ""))
+    gone = values(lake.lake, path, run.plan, {"carrier": ["AA"]}, micros_of("2013-03-03", ""))
     assert [value.row is None for value in gone] == [False, True]
     with console.capture() as printed:
         print_diff(lake.lake, path, run.plan, (str(before), str(before + 2)), 10)

@@ -113,7 +113,7 @@ def test_events_of_the_algebra_are_published_and_taken_back(
     numbers, differences = between(lake.lake, path, run.plan, before, before + 1)
     assert numbers == {"added": 3, "changed": 0, "retracted": 1}
     assert [one.before["match_id"] for one in differences if one.before is not None] == ["UA-5"]
-    had = values(lake.lake, path, run.plan, {"tailnum": "N10"}, micros_of("2013-03-01T12:00", ""))
+    had = values(lake.lake, path, run.plan, {"tailnum": ["N10"]}, micros_of("2013-03-01T12:00", ""))
     assert Counter(value.row is None for value in had) == {False: 4, True: 1}  # (4, 5), which goes, and three that come
     again = pattern_file(lake, LEGS.replace("later_legs", "backfilled_legs"))
     *chunks, total = run_backfill(Place(lake.project, lake.profile), lake.lake, again, *DAYS, DAY, True, False)
@@ -156,7 +156,7 @@ def test_row_patterns_are_published_and_taken_back(
     numbers, differences = between(lake.lake, path, run.plan, before, before + 1)
     assert numbers == {"added": 0, "changed": 1, "retracted": 1}
     assert [one.before["match_id"] for one in differences if one.before is not None] == ["UA-1", "UA-4"]
-    had = values(lake.lake, path, run.plan, {"tailnum": "N10"}, micros_of("2013-03-01T12:00", ""))
+    had = values(lake.lake, path, run.plan, {"tailnum": ["N10"]}, micros_of("2013-03-01T12:00", ""))
     assert {value.row["match_id"] for value in had if value.row is not None} == {"UA-1", "UA-4"}
     again = pattern_file(lake, RISES.replace("name: rises", "name: backfilled_rises"))
     *chunks, total = run_backfill(Place(lake.project, lake.profile), lake.lake, again, *DAYS, DAY, True, False)
