@@ -82,7 +82,7 @@ def guarded(command: Command) -> Command:
         from trendlake.pipelines.redaction import redacted
         from trendlake.pipelines.storage_errors import storage_error
 
-        before_a_command()
+        before_a_command(silent=as_json)
         out, indent = sys.stdout, None if inspect.isgeneratorfunction(command) else 2
 
         def show(document: Any) -> None:
