@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trendlake.cep_core.events.local_times import UTC
+from trendlake.cep_core.events.number_texts import number_texts
 from trendlake.pipelines.authoring.advice import newest_file
 from trendlake.pipelines.authoring.trial_file import FileOfRows
 from trendlake.pipelines.contracts.column_types import LOGICAL_OF
@@ -186,9 +187,12 @@ class SourceFacts:
         return self.rows is None or 2 * self.rows.column(name).null_count < self.rows.num_rows
 
     def _tells_apart(self, name: str) -> bool:
+        """Whether few values, which are no numbers written as texts, come often."""
         assert self.rows is not None
-        distinct = pc.count_distinct(self.rows.column(name)).as_py()
-        return bool(distinct > 1 and self.rows.num_rows >= EVENTS_OF_A_KEY * distinct and self._fills(name))
+        column = self.rows.column(name)
+        distinct = pc.count_distinct(column).as_py()
+        few = distinct > 1 and len(column) >= EVENTS_OF_A_KEY * distinct
+        return bool(few and self._fills(name) and number_texts(column) is None)
 
     def _cells(self, name: str) -> list[Any]:
         assert self.rows is not None

@@ -147,8 +147,8 @@ def _one(facts: SourceFacts) -> str:
     return "event" if _event(facts) == "ANY" else _event(facts)
 
 
-def _of(facts: SourceFacts, word: str = "of a") -> str:
-    """`of a company`, in words; nothing where no column says whose an event is."""
+def _of(facts: SourceFacts, word: str = "of one") -> str:
+    """`of one company`, in words; nothing where no column says whose an event is."""
     return "" if facts.key is None else f" {word} {facts.key}"
 
 

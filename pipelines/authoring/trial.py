@@ -121,7 +121,7 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
         if chosen and (event_count := source.count(*plan.windows.span(chosen))) > most:
             raise SampleTooLargeError(
                 f"the windows of the interval hold {event_count:,} events, more than {most:,}",
-                hint="a shorter interval, or a larger --max-events",
+                hint=f"a shorter interval, or --max-events {event_count}",
             )
     if not chosen:
         empty = plan.result_schema.empty_table()
@@ -172,6 +172,6 @@ def _newest(windows: Windows, every: range, source: Sampled, most: int) -> range
     if first >= every.stop:
         held = source.count(windows.start(every[-1]), windows.end(every[-1]))
         raise SampleTooLargeError(
-            f"the newest window alone holds {held:,} events, more than {most:,}", hint="a larger --max-events"
+            f"the newest window alone holds {held:,} events, more than {most:,}", hint=f"--max-events {held}"
         )
     return range(max(first, every.start), every.stop)

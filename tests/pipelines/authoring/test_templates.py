@@ -52,11 +52,11 @@ def times(rng: random.Random, number: int, longest: int) -> Iterator[datetime]:
 
 
 def readings(rng: random.Random) -> Iterator[Event]:
-    """One series of whole numbers, whose times are unique."""
+    """One series of whole numbers, whose times are unique; texts next to them that mostly are numbers are no key."""
     value = 100
     for time in sorted({*times(rng, 250, 30)}):
         value += rng.randint(-9, 9)
-        yield {"at": time, "glucose": value}
+        yield {"at": time, "glucose": value, "signal": rng.choice(["nil", 8.5, 9.5, 10.5])}
 
 
 def clicks(rng: random.Random) -> Iterator[Event]:
