@@ -61,7 +61,7 @@ def write_source(
 
     project = find_project(project_dir)
     refuse_source(project, profile_or_default(project), name)
-    if trial:
+    if trial and not as_json:
         typer.echo(f"reading {sample}")
     with waiting(f"reading {sample}", silent=as_json):
         path, findings = new_source_of_file(

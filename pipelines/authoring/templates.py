@@ -137,9 +137,8 @@ def _values(facts: SourceFacts, values: Iterable[Any]) -> list[Any]:
 
 
 def _event(facts: SourceFacts) -> str:
-    """An event of any type, as `e`."""
-    one = facts.contract.constant_type or (facts.types[0] if len(facts.types) == 1 else None)
-    return "ANY" if one is None else one
+    """The type of all events, or a word for any."""
+    return facts.contract.constant_type or "ANY"
 
 
 def _one(facts: SourceFacts) -> str:
@@ -251,10 +250,10 @@ def _funnel(facts: SourceFacts) -> Draft:
 
 
 def _absence(facts: SourceFacts) -> Draft:
-    first, then = (facts.steps[0], facts.steps[1]) if len(facts.steps) > 1 else (_event(facts), _event(facts))
-    if first == "ANY":
+    if not facts.steps:
         raise UnfitError("nothing says which event types it has: --events FILE, or ingest some")
-    waits = facts.gaps() if first == then else facts.waits(first, then)
+    first, then = facts.steps[0], facts.steps[min(1, len(facts.steps) - 1)]
+    waits = facts.gaps() if facts.contract.constant_type is not None else facts.waits(first, then)
     limit = longer_than(quantile(waits, 0.95 if first == then else 0.9)) if waits else HOUR
     share = "19 of 20 come sooner" if first == then else "9 of 10 that come do so sooner"
     what = "" if not waits else f"   # in {facts.where} {share}"
