@@ -24,6 +24,7 @@ help: ## list the verbs
 
 setup: ## bring Python packages, Java and Delta's jars (the other verbs do it when needed)
 	@scripts/setup.sh
+	@[ "$(MAKECMDGOALS)" != setup ] || echo "ready. next: make demo, or .venv/bin/trendlake init my_project"
 
 demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
 	@$(RUN) python -m trendlake.jobs.demo

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +20,7 @@ Examples:
   trendlake new source trades --from trades.csv \\
       --event-id id --event-time at --type Trade
   trendlake ingest trades trades.csv
-  trendlake new pattern rising --source trades
+  trendlake new pattern rising --like longest-run
   trendlake try rising
   trendlake run rising --from 2026-01-01 --to 2026-02-01
   trendlake show rising
@@ -31,11 +33,18 @@ PANELS = {
     "Operate": ("setup", "shell", "maintain", "reset"),
 }
 """The first screen of help. Commands without a panel are the single steps of a run, which Airflow starts."""
+NAMES = tuple(name for names in PANELS.values() for name in names)
 STEPS = ("check-source", "compute", "check-results", "publish", "report")
 
 
 class Panels(TyperGroup):
     """A group whose help shows its commands in `PANELS`, each line uncut."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As Typer's own, but for the command that it proposes for one that is misspelt."""
+        if args and args[0] not in self.commands and (near := near_command(args[0], NAMES)):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{near}'?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """`ctx`, `formatter`: those of Click, in Typer's own copy of it."""
@@ -44,6 +53,13 @@ class Panels(TyperGroup):
                 formatter.write_dl([(name, first_line(self.commands[name].help)) for name in names])
         formatter.write_paragraph()
         formatter.write_text(f"The steps of a run, one at a time: {', '.join(STEPS)} (`trendlake STEP --help`).")
+
+
+def near_command(word: str, names: Sequence[str]) -> str | None:
+    """The command that a misspelt word means: one of nearly the same letters, or of the same beginning (`tries`)."""
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.75)
+    beginnings = (name for name in names if word.startswith(name[: max(2, len(name) - 1)]))
+    return next(iter(close), None) or next(beginnings, None)
 
 
 def first_line(text: str | None) -> str:
@@ -56,6 +72,7 @@ app = typer.Typer(
     cls=Panels,
     help=f"Trends over Delta tables, from patterns written in YAML.\n{EXAMPLES}\n{EXIT_CODES}",
     no_args_is_help=True,
+    suggest_commands=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

@@ -29,7 +29,8 @@ _NEVER = "this is never true: nothing equals NULL, and nothing differs from it"
 @dataclass(frozen=True)
 class Advice:
     """One such part of a pattern. `columns`: text columns that are compared by their order, which is meant where their
-    values do not look like numbers; none for what is never meant. `some`: of some rows of `for_each` only."""
+    values do not look like numbers; none for what is rarely meant. `some`: of some rows of `for_each` only, or meant by
+    some: `evaluate` does not warn of it."""
 
     message: str
     hint: str
@@ -83,28 +84,29 @@ class Adviser:
             return
         written = " and ".join(map(plain_name, names))
         message = f"{what} compares {written} letter by letter, as texts: '10' comes before '9'"
-        self._add(Advice(message, "for numbers: logicalType: number in the contract", place, names))
+        self.add(Advice(message, "for numbers: logicalType: number in the contract", place, names))
 
     def _of_null(self, node: s.Expr, op: str, side: s.Expr, other: s.Expr, place: Callable[[s.Span], Place]) -> None:
         if side == s.Literal(None, "null"):
             shown = expression(other)
             ways = {"=": f"write {shown} IS NULL", "!=": f"write {shown} IS NOT NULL"}
             hint = ways.get(op, f"where a value is missing, {shown} IS NULL is true")
-            self._add(Advice(_NEVER, hint, place(node.span)))
+            self.add(Advice(_NEVER, hint, place(node.span)))
         elif isinstance(side, s.Parameter) and (rows := self.empty.get(side.name)):
             message = f"this is never true where ${side.name} is NULL, as in {rows:,} of the rows of for_each"
             hint = f"leave these rows out, or write {expression(other)} IS NULL"
-            self._add(Advice(message, hint, place(node.span), some=True))
+            self.add(Advice(message, hint, place(node.span), some=True))
 
     def _in_list(self, operand: s.Expr, choice: s.Expr, place: Callable[[s.Span], Place]) -> None:
         if choice == s.Literal(None, "null"):
             shown = expression(operand)
             message = "NULL in a list: IN finds no missing value, and NOT IN is never true"
-            self._add(
+            self.add(
                 Advice(message, f"write {shown} IS NULL OR ..., or {shown} IS NOT NULL AND ...", place(choice.span))
             )
 
-    def _add(self, advice: Advice) -> None:
+    def add(self, advice: Advice) -> None:
+        """Adds advice once."""
         if advice not in self.advice:
             self.advice.append(advice)
 

@@ -267,6 +267,17 @@ def atoms(node: PatternNode, *, negated: bool | None = None) -> list[Atom]:
     return walk(node, False)
 
 
+def repeats(node: PatternNode) -> Iterator[Repeat]:
+    """The repeated parts of a pattern outside of NOT, outer ones first."""
+    match node:
+        case Repeat(body=body):
+            yield node
+            yield from repeats(body)
+        case Seq(parts=parts) | And(parts=parts) | Or(options=parts):
+            for part in parts:
+                yield from repeats(part)
+
+
 def number(text: str) -> Literal:
     """A numeric literal: an integer, or a double when it has a point or an exponent."""
     if text.isdigit():

@@ -10,9 +10,10 @@ from trendlake.pipelines.authoring.pattern_tests import files_of_tests, folder_o
 from trendlake.pipelines.project.paths import Project, odd_entries
 
 
-def print_tests(project: Project, patterns: list[str]) -> Verdict:
-    """Runs the tests of the named patterns (default: all, and prints the entries of the folder that are no tests).
-    Raises ProjectError for a named pattern without tests, PatternErrors for errors of a file."""
+def print_tests(project: Project, patterns: list[str], *, require: bool = False) -> Verdict:
+    """Runs the tests of the named patterns (default: all, and prints the entries of the folder that are no tests, and
+    the patterns without a test, which are a fault if tests are required). Raises ProjectError for a named pattern
+    without tests, PatternErrors for errors of a file."""
     verdicts = []
     odd = [] if patterns else odd_entries(folder_of_tests(project), project.root)
     for _, error in odd:
@@ -24,9 +25,17 @@ def print_tests(project: Project, patterns: list[str]) -> Verdict:
                 console.print(f"         {line}", soft_wrap=True)
             verdicts.append(verdict)
     failed = sum(bool(verdict.differences) for verdict in verdicts)
+    untested = [] if patterns else _untested(project, {verdict.pattern for verdict in verdicts})
+    if untested:
+        console.print(f"without a test: {', '.join(untested)}", soft_wrap=True)
     console.print(f"{len(verdicts) - failed} passed, {failed} failed")
-    document = {"passed": len(verdicts) - failed, "failed": failed, "tests": verdicts}
-    return Verdict(document, good=failed == 0 and not odd)
+    document = {"passed": len(verdicts) - failed, "failed": failed, "tests": verdicts, "untested": untested}
+    return Verdict(document, good=failed == 0 and not odd and not (require and untested))
+
+
+def _untested(project: Project, tested: set[str]) -> list[str]:
+    """The patterns of the project that no test runs."""
+    return [file.stem for file in project.pattern_files() if file.stem not in tested]
 
 
 def _files(project: Project, patterns: list[str]) -> list[Path]:

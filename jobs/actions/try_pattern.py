@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trendlake.jobs.terminal.printing import console, table_of
 from trendlake.jobs.terminal.times import interval_of, micros_of
+from trendlake.jobs.terminal.waiting import waiting
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.results.columns import rank_of
@@ -67,7 +68,8 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     sources = sources_of(place.project, pattern)
     files = _files(options, pattern.name, sources)
     began = time.monotonic()
-    trial, where = _sample(options, place, (pattern, plan, sources), files, interval)
+    with waiting(f"trying {pattern.name}", silent=options.as_json):
+        trial, where = _sample(options, place, (pattern, plan, sources), files, interval)
     notes = [
         *plan.warnings,
         *trial.notes,
@@ -105,13 +107,18 @@ def _sample(
 ) -> tuple[Sample, str]:
     """The sample, and where it is from."""
     from trendlake.pipelines.authoring.trial import sample
-    from trendlake.pipelines.authoring.trial_file import TrialFile
+    from trendlake.pipelines.authoring.trial_chain import file_of_chain
+    from trendlake.pipelines.authoring.trial_file import FileOfRows, TrialFile
 
     pattern, plan, sources = read
-    if files and not sources.named and not sources.contract.made_id:  # without Spark's package
+    if files and not sources.named and (options.events or not sources.contract.made_id):  # without Spark's package
         contract = sources.contract
         lateness = contract.lateness_us or 0 if pattern.consistency == "strong" else 0
-        file = TrialFile(plan, files[contract.name], contract, lateness)
+        if options.events is not None:
+            file = file_of_chain(place.project, plan, contract, options.events, lateness)
+        else:
+            begins = (plan.interval_start,) if plan.interval_start else ()
+            file = TrialFile(plan, FileOfRows(files[contract.name], contract, lateness, begins))
         return sample(plan, file, options.most, interval), file.where
     from trendlake.pipelines.authoring.trial_table import QUICK
     from trendlake.pipelines.authoring.trial_tables import TrialTables
@@ -170,7 +177,8 @@ def _coverage_lines(plan: AnyPlan, trial: Sample) -> list[tuple[str, str]]:
             *outside,
         ]
     start, end = plan.windows.span(trial.windows)
-    span = f"up to {_at(end)}" if plan.windows.endless else f"{_at(start)} to {_at(end)}"
+    newest = end if trial.newest is None else min(end, trial.newest)
+    span = f"up to {_at(newest)}" if plan.windows.endless else f"{_at(start)} to {_at(end)}"
     windows = plural(len(trial.windows), "window")
     lines = [("took", f"{trial.taken:,} of {plural(trial.there, 'row')}, all of {windows}: {span} (UTC)")]
     older = max(0, min(trial.windows.start, trial.every.stop) - trial.every.start)

@@ -38,18 +38,23 @@ def run_pattern_tests(
         Optional[list[str]],  # noqa: UP045
         typer.Argument(help="Names of patterns; default: all patterns with tests."),
     ] = None,
+    require: Annotated[bool, typer.Option("--require", help="Fail if a pattern has no test.")] = False,
     project_dir: ProjectDir = None,
 ) -> Verdict:
     """Run the tests of patterns (conf/patterns/tests).
 
-    A test gives events and the rows expected. Spark is not started.
+    A test gives events and the rows expected. Spark is not started. Patterns without a test are named.
 
     Example: trendlake test delay_snowball
+
+    Example: trendlake test --require
     """
     from trendlake.jobs.actions.pattern_tests import print_tests
     from trendlake.pipelines.project.paths import find_project
 
-    return print_tests(find_project(project_dir), patterns or [])
+    if require and patterns:
+        raise typer.BadParameter("--require is for all patterns of the project: name none")
+    return print_tests(find_project(project_dir), patterns or [], require=require)
 
 
 @guarded

@@ -54,6 +54,7 @@ def setup(
     facts = _for_spark(source, to, offline) if only != Part.KERNELS else {}
     if only != Part.SPARK:
         facts["kernels"] = list(_kernels())
+    typer.echo("ready. next: trendlake init my_project")
     return facts
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from trendlake.jobs.terminal.options import ProfileName, ProjectDir, Source
+from trendlake.jobs.terminal.options import Json, ProfileName, ProjectDir, Source
 from trendlake.jobs.terminal.outcome import guarded
 
 
@@ -17,6 +17,19 @@ class NewKind(StrEnum):
 
     TRENDS = "trends"
     MATCH_RECOGNIZE = "match_recognize"
+
+
+class Like(StrEnum):
+    """The templates of `pipelines.authoring.templates`."""
+
+    STREAK = "streak"
+    FUNNEL = "funnel"
+    ABSENCE = "absence"
+    DROP_AND_RECOVERY = "drop-and-recovery"
+    LONGEST_RUN = "longest-run"
+    SESSIONS = "sessions"
+    PER_DAY = "per-day"
+    TOP = "top"
 
 
 new = typer.Typer(help="Write a first data contract or pattern.", no_args_is_help=True, rich_markup_mode=None)
@@ -90,11 +103,15 @@ def new_source(
         typer.Option("--key", help="Of reference rows: the column that tells them apart, or several: id,since."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the contract, if there is one.")] = False,
+    trial: Annotated[
+        bool, typer.Option("--try", help="Also write a first pattern, and try it on the file; needs no Spark.")
+    ] = False,
     table: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--table", help="Path or URI of an existing Delta table, which is read in place."),
     ] = None,
     profile: ProfileName = None,
+    as_json: Json = False,
     project_dir: ProjectDir = None,
 ) -> dict[str, Any]:
     """Write the data contract of a new source.
@@ -102,7 +119,7 @@ def new_source(
     Its columns are those of a file, or of an existing Delta table. A source has events; or, with --reference, rows that
     patterns look up, such as customers.
 
-    Example: trendlake new source trades --from trades.csv --event-id id --event-time at --type Trade
+    Example: trendlake new source trades --from trades.csv --event-id id --event-time at --type Trade --try
 
     Example: trendlake new source trips --from trips.csv --event-id car,start --event-time start --type Trip --time-zone
     Europe/Berlin
@@ -137,6 +154,8 @@ def new_source(
     words = tuple(word.strip() for word in null_words or ())
     if (words or overwrite) and (sample is None or is_xml(sample)):
         raise typer.BadParameter("--null-word and --overwrite are for files of rows: --from FILE")
+    if trial and (reference or sample is None or is_xml(sample)):
+        raise typer.BadParameter("--try is for files of events: --from FILE")
     if event_id is None and not reference and (sample is None or is_xml(sample)):
         raise typer.BadParameter("--event-id is missing: the column with the id of an event; of XML a path")
     if sample is not None and is_xml(sample) and reference:
@@ -149,7 +168,17 @@ def new_source(
         raise typer.BadParameter("--document-path is for XML files: --from FOLDER")
     if sample is not None and table is None:
         options = TimeOptions(time_format, time_zone)
-        return write_source(name, sample, roles, options, project_dir, null_words=words, overwrite=overwrite)
+        return write_source(
+            name,
+            sample,
+            roles,
+            options,
+            project_dir,
+            null_words=words,
+            overwrite=overwrite,
+            trial=trial,
+            as_json=as_json,
+        )
     if table is not None and sample is None:
         if time_format is not None or time_zone is not None:
             raise typer.BadParameter("--time-format and --time-zone are for files; a table has timestamps")
@@ -161,20 +190,39 @@ def new_source(
 @guarded
 def new_pattern(
     name: Annotated[str, typer.Argument(help="The pattern's name, in snake_case.")],
-    source: Annotated[str, typer.Option("--source", help="The source whose events it reads.")],
+    source: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--source", help="The source whose events it reads; default: the only one."),
+    ] = None,
+    like: Annotated[
+        Optional[Like],  # noqa: UP045
+        typer.Option("--like", help="The question that it answers; asked for if left out."),
+    ] = None,
+    events: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--events", help="A file that constants come out of, instead of the source's table."),
+    ] = None,
     kind: Annotated[
         Optional[NewKind],  # noqa: UP045
-        typer.Option("--kind", help="Its kind, if not trends (xml_join over documents)."),
+        typer.Option("--kind", help="Without a question: a pattern of this kind to edit (xml_join over documents)."),
     ] = None,
     project_dir: ProjectDir = None,
 ) -> dict[str, Any]:
     """Write a first pattern file.
 
-    Example: trendlake new pattern rising_trades --source trades
-    """
-    from trendlake.jobs.actions.new import write_pattern
+    With --like it answers a question over the source's columns, its constants come out of the source's rows, and a
+    test is written too.
 
-    return write_pattern(name, source, kind.value if kind is not None else None, project_dir)
+    Example: trendlake new pattern high_prices --like streak --events trades.csv
+
+    Example: trendlake new pattern rising_trades --source trades --kind trends
+    """
+    from trendlake.jobs.actions.new import FirstPattern, write_pattern
+
+    if kind is not None and (like or events):
+        raise typer.BadParameter("--kind writes a pattern without a question: leave out --like and --events")
+    options = FirstPattern(name, source, kind and kind.value, like and like.value, events)
+    return write_pattern(options, project_dir)
 
 
 @guarded

@@ -45,7 +45,7 @@ def guarded(command: Command) -> Command:
         from trendlake.pipelines.error_text import in_words
         from trendlake.pipelines.redaction import redacted
 
-        before_a_command()
+        before_a_command(silent=as_json)
         out, indent = sys.stdout, None if inspect.isgeneratorfunction(command) else 2
 
         def show(document: Any) -> None:

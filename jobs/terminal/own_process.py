@@ -13,7 +13,7 @@ from types import ModuleType
 
 ELSEWHERE = frozenset({"sqlalchemy", "pyspark.ml", "pyspark.sql.connect"})
 """Packages by which Great Expectations judges tables of databases and of Spark; it is given those of this process."""
-_PROCESS = {"is_ours": False, "has_announced": False}
+_PROCESS = {"is_ours": False, "has_announced": False, "silent": False}
 
 
 def begin() -> None:
@@ -28,13 +28,14 @@ def begin() -> None:
 
 
 def _tell_once() -> None:
-    if not _PROCESS["has_announced"]:
+    if not (_PROCESS["has_announced"] or _PROCESS["silent"]):
         _PROCESS["has_announced"] = True
         print("compiling code for this processor, once: it takes up to half a minute", file=sys.stderr, flush=True)
 
 
-def before_a_command() -> None:
-    """Has compilation announced, and spares pandas."""
+def before_a_command(*, silent: bool) -> None:
+    """Has compilation announced, unless the command is `silent`, and spares pandas."""
+    _PROCESS["silent"] = silent
     if not _PROCESS["is_ours"]:
         return
     from trendlake.cep_core.cache_folder import before_compilation

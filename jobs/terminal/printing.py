@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from trendlake.cep_core import AnyPlan
-from trendlake.cep_core.errors import TrendlakeError
+from trendlake.cep_core.errors import PatternErrors, TrendlakeError
 from trendlake.cep_core.events.zones import zone as zone_of
 from trendlake.jobs.terminal.json_output import of_error
 from trendlake.jobs.terminal.verdict import Verdict
+from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.project.paths import Project, printable
 
@@ -37,17 +38,24 @@ if not console.is_terminal:
 
 
 def print_validation(project: Project, files: list[Path]) -> Verdict:
-    """Prints one line for each valid file, and every error of the others."""
+    """Prints one line for each valid file, and every error of the others; one that several files have, as the readers
+    of a pattern's results do, once."""
     from trendlake.pipelines.authoring.validate import check_files
 
-    documents = []
+    documents, shown = [], set[object]()
     for path, error, warnings in check_files(project, files):
         file = printable(path)
         if error is None:
             console.print(f"ok    {file}")
         else:
             console.print(f"wrong {file}")
-            console.print(str(error), soft_wrap=True)
+            errors = {_identity(one): one for one in (error.errors if isinstance(error, PatternErrors) else [error])}
+            for identity, one in errors.items():
+                if identity not in shown:
+                    console.print(str(one), soft_wrap=True)
+            if repeated := len(errors.keys() & shown):
+                console.print(f"      {plural(repeated, 'error')} shown above")
+            shown.update(errors)
         for warning in warnings:
             console.print(f"note  {warning}", soft_wrap=True)
         mistake = error and str(error)
@@ -55,6 +63,13 @@ def print_validation(project: Project, files: list[Path]) -> Verdict:
             {"file": file, "good": error is None, "error": mistake, "mistakes": _each(error), "notes": warnings}
         )
     return Verdict({"files": documents}, good=all(document["good"] for document in documents))
+
+
+def _identity(error: TrendlakeError) -> object:
+    """Equal for errors that say the same of one place."""
+    place = error.place
+    where = place and (Path(place.file).resolve(), place.line, place.column)
+    return error.code, error.message, where
 
 
 def _each(error: TrendlakeError | None) -> list[dict[str, Any]]:

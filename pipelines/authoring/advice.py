@@ -40,9 +40,8 @@ def notes_on(project: Project, source: str, advice: Iterable[Advice]) -> list[st
     return [str(replace(one, message=f"{one.message}{unseen}") if one.columns else one) for one in advice]
 
 
-def _first_rows(project: Project, source: str) -> Callable[[str], NumberTexts | None] | None:
-    """A function that says what the texts of a column of the table look like; None where this process cannot read the
-    table."""
+def newest_file(project: Project, source: str) -> pq.ParquetFile | None:
+    """The newest file of a source's table; None where this process cannot read the table."""
     try:
         from deltalake import DeltaTable
 
@@ -56,8 +55,16 @@ def _first_rows(project: Project, source: str) -> Callable[[str], NumberTexts | 
         if not (folder / "_delta_log").is_dir():
             return None
         files = sorted(map(Path, DeltaTable(folder).file_uris()), key=lambda path: path.stat().st_mtime)
-        file = pq.ParquetFile(files[-1])
+        return pq.ParquetFile(files[-1])
     except (ProfileError, TrendlakeError, DeltaError, pa.ArrowException, OSError, ValueError, IndexError):
+        return None
+
+
+def _first_rows(project: Project, source: str) -> Callable[[str], NumberTexts | None] | None:
+    """A function that says what the texts of a column of the table look like; None where this process cannot read the
+    table."""
+    file = newest_file(project, source)
+    if file is None:
         return None
 
     def texts(name: str) -> NumberTexts | None:

@@ -138,7 +138,7 @@ def init_project(folder: Path, results: Path) -> list[Path]:
     texts[folder / ".gitignore"] = ".trendlake/\n"
     for contract in templates:
         texts[folder / "data_contracts" / contract.name] = contract.read_text(encoding="utf-8")
-    return [path for path, text in texts.items() if _write_new(path, text)]
+    return [path for path, text in texts.items() if write_new(path, text)]
 
 
 def usable_columns(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
@@ -180,7 +180,7 @@ def write_new_contract(project: Project, name: str, contract: Mapping[str, Any])
     text = yaml_text(contract, 110, lists_indented=True)
     for custom, comment in COMMENTS.items():
         text = re.sub(rf"(?<=- property: {custom}\n) +value: .*", rf"\g<0>  # {comment}", text)
-    if not _write_new(path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text}"):
+    if not write_new(path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text}"):
         hint = f"edit it; to start over, --overwrite, or delete it (rm {path})"
         raise ProjectError(f"{path} exists already", hint=hint)
     return path
@@ -200,7 +200,7 @@ def new_pattern(project: Project, name: str, contract: Contract, kind: str | Non
     time = contract.roles.get("event_time", "")
     quoted = time if time.isidentifier() and time.isascii() else f'"{time}"'
     values = {"name": name, "source": contract.name, "type": event_type, "time": quoted}
-    if not _write_new(path, text.format(**values)):
+    if not write_new(path, text.format(**values)):
         raise ProjectError(f"{path} exists already", hint=f"edit it; or delete it (rm {path}) to start over")
     return path
 
@@ -246,7 +246,7 @@ def _with_source(text: str, source: str, place: str) -> str:
     return "\n".join(lines)
 
 
-def _write_new(path: Path, text: str) -> bool:
+def write_new(path: Path, text: str) -> bool:
     """Write the file unless it exists; whether it was written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

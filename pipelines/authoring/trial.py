@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trendlake.cep_core import AnyPlan, run_plan
 from trendlake.cep_core.events.windows import END, Windows, both
@@ -120,18 +121,29 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
         if chosen and (event_count := source.count(*plan.windows.span(chosen))) > most:
             raise SampleTooLargeError(
                 f"the windows of the interval hold {event_count:,} events, more than {most:,}",
-                hint="a shorter interval, or a larger --max-events",
+                hint=f"a shorter interval, or --max-events {event_count}",
             )
     if not chosen:
         empty = plan.result_schema.empty_table()
         return Sample(empty, chosen, every, extent.rows, 0, 0, extent.newest, notes, outside)
     taken = source.take(chosen)
-    rows = run_plan(plan, taken.events, chosen, taken.watermark, source.reference).cast(plan.result_schema)
+    rows = _rows(plan, taken, chosen, extent.newest, source.reference).cast(plan.result_schema)
     still_open = max(0, chosen.stop - max(chosen.start, plan.windows.after(extent.newest)))
     notes = *advice_on(taken.events, plan.advice), *_order(plan, taken.events, source.reference)
     lookups = tuple(source.missing(taken.events))
     good, newest = taken.events.num_rows, extent.newest
     return Sample(rows, chosen, every, extent.rows, good, still_open, newest, notes, outside, taken.tables, lookups)
+
+
+def _rows(plan: AnyPlan, taken: Taken, windows: range, newest: int, reference: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows of `windows`. Those that later events may rule out are held back where the plan does that, which the
+    engine does for all windows of its events only."""
+    if plan.waits or not plan.held_back:
+        return run_plan(plan, taken.events, windows, taken.watermark, reference)
+    rows = run_plan(plan, taken.events, None, newest, reference)
+    column, low, high = plan.owned(windows)
+    times = rows.column(column).cast(pa.int64())
+    return rows.filter(pc.and_(pc.greater_equal(times, low), pc.less(times, high)))
 
 
 def _order(plan: AnyPlan, events: pa.Table, reference: Mapping[str, pa.Table]) -> Iterator[str]:
@@ -160,6 +172,6 @@ def _newest(windows: Windows, every: range, source: Sampled, most: int) -> range
     if first >= every.stop:
         held = source.count(windows.start(every[-1]), windows.end(every[-1]))
         raise SampleTooLargeError(
-            f"the newest window alone holds {held:,} events, more than {most:,}", hint="a larger --max-events"
+            f"the newest window alone holds {held:,} events, more than {most:,}", hint=f"--max-events {held}"
         )
     return range(max(first, every.start), every.stop)

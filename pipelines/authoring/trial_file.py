@@ -29,10 +29,14 @@ class FileOfRows(HeldRows):
 
     version = None
 
-    def __init__(self, path: Path, contract: Contract, lateness: int, begins: Sequence[str] = ()) -> None:
-        """`lateness`: how far behind its newest row time has come, microseconds. Raises SourceFileError for a file that
-        cannot be read or does not have the contract's columns and types."""
-        table = DocumentFiles(path, contract).table() if is_xml(path) else read_file(path, contract)
+    def __init__(
+        self, path: Path, contract: Contract, lateness: int, begins: Sequence[str] = (), table: pa.Table | None = None
+    ) -> None:
+        """`lateness`: how far behind its newest row time has come, microseconds; `table`: the rows, where they are
+        computed of the file. Raises SourceFileError for a file that cannot be read or does not have the contract's
+        columns and types."""
+        if table is None:
+            table = DocumentFiles(path, contract).table() if is_xml(path) else read_file(path, contract)
         named = [item.name for item in contract.columns]
         others = [name for name in table.column_names if name not in named]
         table = table.select([*named, *others])
@@ -52,10 +56,8 @@ class FileOfRows(HeldRows):
 class TrialFile:
     """The one file of a plan that reads one table and looks nothing up. See `pipelines.authoring.trial.Sampled`."""
 
-    def __init__(self, plan: AnyPlan, path: Path, contract: Contract, lateness: int) -> None:
-        """`lateness`: as of `FileOfRows`. Raises SourceFileError."""
-        begins = (plan.interval_start,) if plan.interval_start else ()
-        self.plan, self.rows = plan, FileOfRows(path, contract, lateness, begins)
+    def __init__(self, plan: AnyPlan, rows: FileOfRows) -> None:
+        self.plan, self.rows = plan, rows
         self.reference: Mapping[str, pa.Table] = {}
 
     @property

@@ -111,7 +111,7 @@ def _check(project: Project, profile: Profile, path: Path, among_others: Callabl
     if path.resolve().parent != project.contracts.resolve():
         pattern, plan = compiled(project, path)
         among_others(pattern)
-        return [note for table in pattern.tables for note in notes_on(project, table, plan.advice)]
+        return list(dict.fromkeys(note for table in pattern.tables for note in notes_on(project, table, plan.advice)))
     document, source = load_document(project.own(path))
     if path.stem.startswith(TEMPLATES):
         templates = [file.stem for file in shipped("data_contracts").glob(f"{TEMPLATES}*.yaml")]

@@ -238,7 +238,7 @@ def test_the_walk(tmp_path: Path) -> None:
     tolerance = "quarantineTolerance\n        value: 0"
     assert tolerance in promised
     contract.write_text(promised.replace(tolerance, f"{tolerance}.02"))
-    user.types("trendlake new pattern rising --source readings")
+    user.types("trendlake new pattern rising --source readings --kind trends")
     (user.folder / "conf" / "patterns" / "rising.yaml").write_text(PATTERN)
     (user.folder / "conf" / "patterns" / "tests" / "rising.yaml").write_text(EXAMPLE)
     user.types("trendlake validate")

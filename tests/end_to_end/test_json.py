@@ -144,7 +144,7 @@ def check_files(folder: Path, tmp_path: Path, events: Path) -> None:
     assert said(tmp_path, "init", "other")[0]["wrote"]
     columns = ("--event-id", "id", "--event-time", "at", "--type", "Trade")
     assert said(folder, "new", "source", "quotes", "--from", events, *columns)[0]["wrote"]
-    assert said(folder, "new", "pattern", "rising", "--source", "quotes")[0]["wrote"]
+    assert said(folder, "new", "pattern", "rising", "--source", "quotes", "--like", "per-day")[0]["wrote"]
     tests = folder / "conf" / "patterns" / "tests" / "falling.yaml"
     tests.parent.mkdir(exist_ok=True)
     tests.write_text("- name: nothing comes of nothing\n  events: []\n  expect: []\n")

@@ -182,7 +182,7 @@ def begin(run: Command, home: Path) -> Path:
     (folder / "january.csv").write_text(READINGS)
     roles = ("--event-id", "id", "--event-time", "at", "--type", "Reading")
     run("new", "source", "readings", "--from", "january.csv", *roles)
-    run("new", "pattern", "rising", "--source", "readings")
+    run("new", "pattern", "rising", "--source", "readings", "--kind", "trends")
     (folder / "conf" / "patterns" / "rising.yaml").write_text(PATTERN)
     (folder / "conf" / "patterns" / "tests" / "rising.yaml").write_text(TESTS)
     return folder

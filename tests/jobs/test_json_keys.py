@@ -33,7 +33,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("test", [["falling"]]),
         ("explain", [["falling"], ["first_of_two"]]),
         ("try", [["falling", "--events", "trades.csv"]]),
-        ("new pattern", [["rising", "--source", "trades"]]),
+        ("new pattern", [["rising", "--kind", "trends"], ["sessions", "--like", "sessions"]]),
         ("docs", [[], ["tutorial"]]),
     ],
 )

@@ -65,7 +65,7 @@ def test_a_project_from_nothing(tmp_path: Path) -> None:
     assert document["wrote"] == [str(folder / "data_contracts" / "trades.yaml")]
     assert document["notes"] == [line for line in notes.splitlines() if line.startswith("note: ")]
     assert len(document["notes"]) == 1
-    (pattern,) = said("new", "pattern", "falling", "--source", "trades", *at)[0]["wrote"]
+    (pattern,) = said("new", "pattern", "falling", "--kind", "trends", *at)[0]["wrote"]
     assert Path(pattern).is_file()
     files = said("validate", *at)[0]["files"]
     assert pattern in [item["file"] for item in files]

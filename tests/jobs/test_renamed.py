@@ -152,7 +152,7 @@ def test_the_old_name_is_given_again(shop: Shop) -> None:
 def test_a_new_pattern_of_the_old_name(shop: Shop) -> None:
     """It is refused before there is a file, and is no pattern while a folder has the name."""
     rename(shop)
-    written = output_of("new", "pattern", NAME, "--source", "trades", *shop.given[:2], code=1)
+    written = output_of("new", "pattern", NAME, "--like", "sessions", *shop.given[:2], code=1)
     assert "the results of 'sinking' are called 'falling'" in written
     (shop.folder / FILE).mkdir()
     assert shop.states("sinking") == []

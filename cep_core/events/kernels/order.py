@@ -74,7 +74,8 @@ def sort_rows(values: Int64s, real: bool, rows: UInt64s, spare: UInt64s) -> int:
             place[at] += 1
         source, target = target, source
     if passes % 2:
-        rows[:] = spare
+        for i in range(n):  # an assignment of a slice would have numba compile the text of its error, for four seconds
+            rows[i] = spare[i]
     if left_out and not _mend(values, real, rows, below):
         return -1
     return below

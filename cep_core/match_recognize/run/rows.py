@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from trendlake.cep_core.errors import BadEventsError
-from trendlake.cep_core.events.array_types import AnyArray, Bools, Int64s
+from trendlake.cep_core.events.array_types import Bools, Int64s
 from trendlake.cep_core.events.arrays import arrow, numbers, valid
 from trendlake.cep_core.events.codes import group_codes, ordered_codes
 from trendlake.cep_core.events.columns import Columns
@@ -22,8 +22,6 @@ from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.unparse import moment
 from trendlake.cep_core.match_recognize.compile.leaves import Label, Number
 from trendlake.cep_core.match_recognize.compile.plan import RowPatternPlan, SortKey
-
-_WIDEST = 2**62
 
 
 class Rows:
@@ -213,17 +211,7 @@ def _labelled(node: s.Expr) -> bool:
 
 def _sorted(keys: Sequence[Int64s]) -> Int64s:
     """The rows in the order of keys, where the first key decides first; equal rows by their number."""
-    whole: AnyArray | None = None
-    width = 1
-    for key in keys:
-        if not len(key):
-            return np.zeros(0, np.int64)
-        low, high = int(key.min()), int(key.max())
-        width *= high - low + 1
-        if width >= _WIDEST:
-            return np.lexsort(list(reversed(keys)))
-        whole = key - low if whole is None else whole * (high - low + 1) + (key - low)
-    assert whole is not None
-    if (whole[1:] >= whole[:-1]).all():
-        return np.arange(len(whole))
-    return order_of(whole)
+    order = order_of(keys[-1])
+    for key in reversed(keys[:-1]):
+        order = order[order_of(key[order])]
+    return order

@@ -5,7 +5,7 @@ All mistakes are collected, each with its place, and raised together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trendlake.cep_core.errors import (
     BadConditionError,
@@ -257,6 +257,24 @@ class _Checker(ReturnChecker):
                 self.report(error, ("group_by", i))
 
 
+def _advise_on_counts(checker: _Checker, checked: CheckedQuery) -> None:
+    """Advice on a count of all subsequences: of events that repeat without a bound and without a condition."""
+    pattern = checker.pattern
+    counts = any(measure.counts and measure.lengths is None and not measure.of for measure in checked.measures)
+    if not counts or checked.never or (pattern.select, pattern.output) != ("skip_till_any_match", "all"):
+        return
+    asked = {v for v, _ in checked.local} | {v for pair in checked.adjacent for v in pair[:2]}
+    for node in s.repeats(checked.node):
+        atoms = list(s.atoms(node.body, negated=False))
+        if node.high is None and asked.isdisjoint(atom.variable for atom in atoms):
+            first = atoms[0].variable
+            message = f"'{first}' repeats without a condition: of n events a count is of all choices, about 2^n"
+            hint = f"narrow it: a condition such as {first}.x < NEXT({first}).x, or select: contiguous"
+            place = checker.place_of(("pattern",), node.span)
+            checker.adviser.add(Advice(message, hint, place, some=True))
+            return
+
+
 def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:
     """Resolve `pattern` against `schema`. Raises PatternErrors with every mistake found."""
     checker = _Checker(pattern, schema)
@@ -271,7 +289,7 @@ def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:
         raise PatternErrors(checker.errors)
     named = {attribute.name for attribute in equivalence}
     equivalence += [EquivalenceAttribute(name) for name in pattern.group_by if name not in named]
-    return CheckedQuery(
+    checked = CheckedQuery(
         node=node,
         types=tuple(checker.types.items()),
         local=tuple(local),
@@ -281,5 +299,6 @@ def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:
         equivalence=tuple(dict.fromkeys(equivalence)),
         measures=tuple(measures),
         schema=checker.schema_read,
-        advice=tuple(checker.adviser.advice),
     )
+    _advise_on_counts(checker, checked)
+    return replace(checked, advice=tuple(checker.adviser.advice))

@@ -59,7 +59,7 @@ def trades(folder: Path) -> Contract:
 
 
 def test_what_is_written_is_valid(started: Path) -> None:
-    output_of("new", "pattern", "falling", "--source", "trades", "--project-dir", started)
+    output_of("new", "pattern", "falling", "--kind", "trends", "--project-dir", started)
     assert output_of("validate", "--project-dir", started).count("ok    ") >= 3
     assert output_of("init", started).startswith("next:")
     again = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]

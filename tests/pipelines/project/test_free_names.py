@@ -162,7 +162,7 @@ def test_two_dags_of_one_id(
     """`validate` refuses the one file and no other, with place and suggestion; `new` refuses the name."""
     files = [write(project, other, make) for other, make in others.items()]
     if form is plain:
-        words = ("new", "pattern", name, "--source", "trades", "--project-dir", project.root)
+        words = ("new", "pattern", name, "--source", "trades", "--kind", "trends", "--project-dir", project.root)
         assert message in " ".join(output_of(*words, code=1).split())
     files.append(write(project, name, form))
     out = output_of("validate", "--project-dir", project.root, code=1)
@@ -178,7 +178,7 @@ def test_two_dags_of_one_id(
 def test_the_former_name_of_a_pattern_is_taken(project: Project) -> None:
     """Its results keep it."""
     file = write(project, "sinking", lambda text: f"{text}renamed_from: rising\n")
-    words = ("new", "pattern", "rising", "--source", "trades", "--project-dir", project.root)
+    words = ("new", "pattern", "rising", "--source", "trades", "--like", "per-day", "--project-dir", project.root)
     assert "the results of 'sinking' are called 'rising'" in " ".join(output_of(*words, code=1).split())
     file.unlink()
 
