@@ -32,6 +32,7 @@ ASKED = {
 OTHERWISE = {
     "trendlake/pytest_plugin.py": ("pytest",),  # a plugin: pytest imports it
     "scripts/lint_contracts.py": ("datacontract",),  # runs in an environment of its own (locks/datacontract.lock)
+    "scripts/docs/conf.py": ("docutils", "myst_parser", "sphinx", "mmdr"),  # as well (locks/docs.lock)
     "cep_core/frames/duckdb.py": ("duckdb",),  # imported where the caller has a frame of the library
     "cep_core/frames/evaluate.py": ("pandas", "polars"),  # for type checkers only
 }
