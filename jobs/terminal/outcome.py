@@ -120,13 +120,13 @@ def guarded(command: Command) -> Command:
 def not_installed(error: Exception) -> TrendlakeError | None:
     """The user error for a ModuleNotFoundError of a package that an extra brings; None for other errors."""
     from trendlake.pipelines.errors import NotInstalledError
+    from trendlake.pipelines.project.shipped import install_command
 
     name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     for extra, packages in PACKAGES.items():
         if name in packages:
             return NotInstalledError(
-                f"this needs packages that are not installed: there is no {name}",
-                hint=f"pip install 'trendlake[{extra}]'",
+                f"this needs packages that are not installed: there is no {name}", hint=install_command(extra)
             )
     return None
 
