@@ -62,7 +62,8 @@ wheel: setup ## the wheel in dist/, with machine code of kernels for x86-64-v3, 
 
 docs: ## the documentation as a site, searchable and without a network; a broken link is an error
 	@scripts/setup.sh --docs
-	@env -u PYTHONDONTWRITEBYTECODE "$(TRENDLAKE_STATE)/tools/docs/bin/python" -m sphinx -q -E -W --keep-going -c scripts/docs docs "$(TRENDLAKE_STATE)/docs-site"
+	@rm -rf "$(TRENDLAKE_STATE)/docs-site"
+	@env -u PYTHONDONTWRITEBYTECODE "$(TRENDLAKE_STATE)/tools/docs/bin/python" -m sphinx -q -W --keep-going -c scripts/docs docs "$(TRENDLAKE_STATE)/docs-site"
 	@echo "file://$(abspath $(TRENDLAKE_STATE))/docs-site/index.html"
 
 lint: setup ## check style and format, and the contracts with datacontract-cli

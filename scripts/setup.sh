@@ -74,7 +74,8 @@ setup_tool() {    # the packages of locks/NAME.lock in the state folder's tools/
     own="$STATE/tools/$1"
     want=$(cksum <"locks/$1.lock")
     if [ -f "$own/.lock" ] && [ "$(cat "$own/.lock")" = "$want" ] && "$own/bin/python" -c '' 2>/dev/null; then return; fi
-    python=$(find_python)
+    python=.venv/bin/python
+    right_python "$python" || python=$(find_python)
     uv=$(find_uv "$python")
     "$uv" venv --quiet --clear --no-project --python "$("$python" -c 'import sys; print(sys.executable)')" "$own"
     "$uv" pip sync --python "$own/bin/python" --require-hashes --quiet "locks/$1.lock"

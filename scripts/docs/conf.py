@@ -1,6 +1,6 @@
 """How Sphinx makes the site of `docs/` (`make docs`): which pages, in what order, and what breaks the build.
 
-The pages are plain Markdown and lie in `docs/`. What only Sphinx needs is here: the navigation is made of the lists in
+The pages are plain Markdown, in `docs/`. What only Sphinx needs is here: the navigation is made of the lists in
 `docs/index.md`, and diagrams are drawn while the site is built, as no page may fetch anything from the network.
 """
 
@@ -30,9 +30,7 @@ myst_heading_anchors = 6
 default_role = "code"  # a name in backticks in a docstring
 autodoc_typehints_format = "short"
 maximum_signature_line_length = 100
-suppress_warnings = [
-    "misc.highlighting_failure"
-]  # of languages that Pygments does not know: their text is shown as it is
+suppress_warnings = ["misc.highlighting_failure"]  # Pygments does not know CSV, nor row patterns in SQL
 
 html_theme = "furo"
 html_title = f"Trendlake {release}"
@@ -41,7 +39,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_search_scorer = str(ROOT / "scripts" / "docs" / "scorer.js")
-html_show_search_summary = False  # they are fetched, which browsers refuse of files
+html_show_search_summary = False  # it is fetched, which browsers refuse of files
 
 FETCHED = re.compile(r'<(?:script|img|iframe|source)\b[^>]*\bsrc="https?:|<link\b[^>]*\bhref="https?:')
 
