@@ -17,7 +17,7 @@ IN_TWO = -n 2 --dist loadfile --max-worker-restart 0
 # What the pipeline's session sets for its workers (pipelines/spark/session.py).
 LIKE_A_WORKER = MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
 
-.PHONY: help setup demo test test-fast test-unit fuzz chaos bench bench-flink bench-trino airflow wheel lint types fmt lock jars-lock clean destroy distclean
+.PHONY: help setup demo test test-fast test-unit fuzz chaos bench bench-flink bench-trino airflow wheel docs lint types fmt lock jars-lock clean destroy distclean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,12 @@ wheel: setup ## the wheel in dist/, with machine code of kernels for x86-64-v3, 
 	@$(RUN) python -m scripts.machine_code
 	@$(RUN) python -m build --wheel --no-isolation --outdir dist .
 
+docs: ## the documentation as a site, searchable and without a network; a broken link is an error
+	@scripts/setup.sh --docs
+	@rm -rf "$(TRENDLAKE_STATE)/docs-site"
+	@env -u PYTHONDONTWRITEBYTECODE "$(TRENDLAKE_STATE)/tools/docs/bin/python" -m sphinx -q -W --keep-going -c scripts/docs docs "$(TRENDLAKE_STATE)/docs-site"
+	@echo "file://$(abspath $(TRENDLAKE_STATE))/docs-site/index.html"
+
 lint: setup ## check style and format, and the contracts with datacontract-cli
 	@$(RUN) ruff check $(PATHS)
 	@$(RUN) ruff format --check $(PATHS)
@@ -81,7 +87,7 @@ jars-lock: setup ## resolve pipelines/spark/jars.lock anew from scripts/ivy.xml
 	@$(RUN) python scripts/lock_jars.py
 
 clean: ## remove what set-up and the tests leave; tables, reports and Airflow's home stay
-	rm -rf $(addprefix "$(TRENDLAKE_STATE)"/,jars tools classes.jsa classes.stamp java_home apt.log log4j2.properties spark-warehouse)
+	rm -rf $(addprefix "$(TRENDLAKE_STATE)"/,jars tools docs-site classes.jsa classes.stamp java_home apt.log log4j2.properties spark-warehouse)
 	rm -f "$(TRENDLAKE_STATE)"/trendlake-*.jar
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 

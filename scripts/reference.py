@@ -12,9 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import trendlake.cep_core.errors
-import trendlake.pipelines.errors
-from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.expressions.functions import FUNCTIONS, Function
 from trendlake.cep_core.json_schema import pattern_schema
 from trendlake.cep_core.yaml.source import plain, read_yaml
@@ -24,8 +21,9 @@ HEAD = """\
 # Reference of the pattern language
 
 Made by `python -m scripts.reference` from the models of pattern files, the grammars
-(`cep_core/language/grammar.lark`, `cep_core/algebra/compile/grammar.lark`), the error classes and the worked cases
-(`tests/cases`); a test keeps it so. What it all means is in [language.md](language.md).
+(`cep_core/language/grammar.lark`, `cep_core/algebra/compile/grammar.lark`) and the worked cases (`tests/cases`); a test
+keeps it so. What it all means is in [language.md](language.md); [troubleshooting.md](troubleshooting.md) has the
+codes of errors.
 """
 KINDS = ("trends", "matches", "automaton", "algebra", "match_recognize", "xml_join")
 SHOWN = 12
@@ -33,7 +31,7 @@ SHOWN = 12
 
 
 def page() -> str:
-    parts = [HEAD, *keys(), *grammar(), *functions(), *errors(), *cases()]
+    parts = [HEAD, *keys(), *grammar(), *functions(), *cases()]
     return "\n".join(part.rstrip() + "\n" for part in parts)
 
 
@@ -119,17 +117,6 @@ def functions() -> Iterator[str]:
 def _takes(row: Function) -> str:
     takes = " or ".join(row.takes) or "one or more values of one type"
     return takes if row.arguments == 1 else f"{takes}, {row.arguments} times"
-
-
-def errors() -> Iterator[str]:
-    """Codes of mistakes, as commands print them."""
-    yield "## Codes of errors\n"
-    codes: dict[str, str] = {}
-    for module in (trendlake.cep_core.errors, trendlake.pipelines.errors):
-        for item in vars(module).values():
-            if isinstance(item, type) and issubclass(item, TrendlakeError) and item.__doc__:
-                codes.setdefault(item.code, " ".join(item.__doc__.split()))
-    yield table(("code", "what it says"), [(f"`{code}`", words) for code, words in sorted(codes.items())])
 
 
 def cases() -> Iterator[str]:

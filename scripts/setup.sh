@@ -1,6 +1,6 @@
 #!/bin/sh
 # Brings everything Trendlake needs, once: Python packages (.venv), the linter of contracts, Java, Delta's jars, an
-# archive of Java's classes (.trendlake).
+# archive of Java's classes (.trendlake). With --docs: what builds the docs' site; with --browser: Chromium.
 # What is there already is left alone: a second run needs no network, says nothing and takes a moment.
 set -eu
 
@@ -69,14 +69,16 @@ setup_python() {
     say "$want" >"$STAMP"
 }
 
-# --- datacontract-cli, which lints the contracts, in an environment of its own ---------------------------------
-setup_datacontract() {
-    own="$STATE/tools/datacontract"
-    want=$(cksum <locks/datacontract.lock)
+# --- tools in environments of their own: the linter of contracts, and the builder of the docs' site -------------
+setup_tool() {    # the packages of locks/NAME.lock in the state folder's tools/NAME
+    own="$STATE/tools/$1"
+    want=$(cksum <"locks/$1.lock")
     if [ -f "$own/.lock" ] && [ "$(cat "$own/.lock")" = "$want" ] && "$own/bin/python" -c '' 2>/dev/null; then return; fi
-    uv=$(find_uv .venv/bin/python)
-    "$uv" venv --quiet --clear --no-project --python .venv/bin/python "$own"
-    "$uv" pip sync --python "$own/bin/python" --require-hashes --quiet locks/datacontract.lock
+    python=.venv/bin/python
+    right_python "$python" || python=$(find_python)
+    uv=$(find_uv "$python")
+    "$uv" venv --quiet --clear --no-project --python "$("$python" -c 'import sys; print(sys.executable)')" "$own"
+    "$uv" pip sync --python "$own/bin/python" --require-hashes --quiet "locks/$1.lock"
     say "$want" >"$own/.lock"
 }
 
@@ -133,8 +135,9 @@ export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" UV_NO_PROGRESS="${CI:+1}"
 [ -n "$UV_NO_PROGRESS" ] || unset UV_NO_PROGRESS
 [ -z "${PIP_INDEX_URL:-}" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}"
 if [ "${1:-}" = --browser ]; then setup_browser; exit; fi
+if [ "${1:-}" = --docs ]; then setup_tool docs; exit; fi
 setup_python
-setup_datacontract
+setup_tool datacontract
 setup_java
 setup_spark
 setup_classes

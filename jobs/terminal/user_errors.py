@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.errors import NotInstalledError
+from trendlake.pipelines.project.shipped import install_command
 from trendlake.pipelines.storage_errors import storage_error
 
 PACKAGES = {
@@ -38,8 +39,6 @@ def not_installed(error: Exception) -> TrendlakeError | None:
     name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     for extra, packages in PACKAGES.items():
         if name in packages:
-            return NotInstalledError(
-                f"this needs packages that are not installed: there is no {name}",
-                hint=f"pip install 'trendlake[{extra}]'",
-            )
+            message = f"this needs packages that are not installed: there is no {name}"
+            return NotInstalledError(message, hint=install_command(extra))
     return None

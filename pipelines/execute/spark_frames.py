@@ -125,7 +125,7 @@ def _sent(work: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
             import trendlake.pipelines.execute.spark_frames  # noqa: F401 - is it there?
         except ImportError as error:
             message = f"[WORKER_PACKAGE] Spark's workers need the package trendlake ({error})"
-            raise RuntimeError(f"{message} | pip install trendlake, in the workers' environment") from None
+            raise RuntimeError(f"{message} | in their environment: pip install trendlake-*.whl") from None
         yield from pickle.loads(text)(batches)
 
     return do

@@ -36,5 +36,5 @@ def spark_jars() -> list[Path]:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         message = "this needs packages that are not installed: there is no pyspark"
-        raise NotInstalledError(message, hint="pip install 'trendlake[spark]'")
+        raise NotInstalledError(message, hint=shipped.install_command("spark"))
     return sorted((Path(spec.origin).parent / "jars").glob("*.jar"))

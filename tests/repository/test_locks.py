@@ -57,7 +57,7 @@ def test_a_role_has_what_the_metadata_asks_for(role: str) -> None:
         assert all(one.specifier.contains(version) for version in versions), one
 
 
-@pytest.mark.parametrize("role", [*ROLES, "dev", "datacontract", "uv"])
+@pytest.mark.parametrize("role", [*ROLES, "dev", "datacontract", "docs", "uv"])
 def test_every_file_has_its_hash(role: str) -> None:
     """pip and uv refuse a lock of which one package has none."""
     parts = re.split(r"^(?=[a-z0-9])", text(role), flags=re.MULTILINE)[1:]

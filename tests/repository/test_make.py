@@ -12,7 +12,14 @@ import pytest
 from tests.conftest import ROOT
 
 TABLE = "warehouse/sources/trades/_delta_log/00000000000000000000.json"
-REBUILT = ("jars/delta.jar", "tools/uv/bin/uv", "classes.jsa", "java_home", "trendlake-local-disk-1.jar")
+REBUILT = (
+    "jars/delta.jar",
+    "tools/uv/bin/uv",
+    "docs-site/index.html",
+    "classes.jsa",
+    "java_home",
+    "trendlake-local-disk-1.jar",
+)
 
 
 @pytest.fixture

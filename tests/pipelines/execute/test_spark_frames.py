@@ -291,4 +291,4 @@ def test_workers_without_the_package(tmp_path: Path) -> None:
     file.mkdir()
     said = in_a_session_of_its_own(file, "classic", str(worker))
     assert "[WORKER_PACKAGE] Spark's workers need the package trendlake" in said
-    assert textwrap.shorten(said, 400).endswith("pip install trendlake, in the workers' environment")
+    assert textwrap.shorten(said, 400).endswith("in their environment: pip install trendlake-*.whl")
