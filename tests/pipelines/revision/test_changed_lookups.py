@@ -194,6 +194,7 @@ def test_a_column_that_the_contract_derives(place: Any) -> None:
     assert {row["segment"] for row in published(tables)} == {"b2b", "other", None}
 
 
+@pytest.mark.repeats
 @pytest.mark.spark
 def test_a_table_that_is_another_one(spark: SparkSession, tmp_path: Path) -> None:
     """Compacted: nothing is computed. Made anew, or with another contract: all windows are, and its rows are judged."""

@@ -145,6 +145,7 @@ def test_nothing_is_published(tmp_path: Path) -> None:
         looked(tables)
 
 
+@pytest.mark.repeats
 @pytest.mark.spark
 def test_windows_that_show_several_versions(spark: SparkSession, tmp_path: Path) -> None:
     """The oldest is named."""

@@ -66,7 +66,7 @@ group_by: [place]
 within: 1 day
 """,
 }
-ALWAYS = ("time in a state", "windows that overlap")
+ALWAYS = ("windows that overlap",)
 
 
 def in_intervals(rng: random.Random, lake: Signals) -> None:

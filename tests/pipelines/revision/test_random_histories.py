@@ -24,7 +24,7 @@ from tests.support.flights import all_steps, renamed
 from tests.support.promises import HISTORIES as DONE
 from tests.support.promises import REVISIONS, agree, replayed
 from tests.support.signal_changes import change
-from tests.support.signal_patterns import ALWAYS, PATTERNS
+from tests.support.signal_patterns import ALWAYS, PATTERNS, REPEATS
 from tests.support.signals import (
     DAY_US,
     IN_DRIVER,
@@ -65,7 +65,7 @@ def hour_by_hour(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
     return lake
 
 
-@pytest.mark.parametrize("most", [0, limits.REVISED])
+@pytest.mark.parametrize("most", [pytest.param(0, marks=pytest.mark.repeats), limits.REVISED])
 def test_a_row_that_moves_in_time(hour_by_hour: Signals, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """Its key stays: it is told apart by its events, not by when they were."""
     monkeypatch.setattr(limits, "REVISED", most)
@@ -127,7 +127,9 @@ def test_values_that_are_one_group(
     replayed(lake, run)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS if CHAOS else ALWAYS)
+@pytest.mark.parametrize(
+    "pattern", PATTERNS if CHAOS else [*ALWAYS, *(pytest.param(name, marks=pytest.mark.repeats) for name in REPEATS)]
+)
 @settings(CI, max_examples=HISTORIES, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: int) -> None:

@@ -111,6 +111,7 @@ def test_source_made_anew(spark: SparkSession, tmp_path: Path, commits: int) -> 
     assert freshness(lake, run) == "Up to date"
 
 
+@pytest.mark.repeats
 def test_results_changed_by_others(spark: SparkSession, original: Signals, tmp_path: Path) -> None:
     """RESTORE goes back to what was known then; after a DELETE by hand nothing is known; OPTIMIZE changes no row."""
     lake = original.copied(tmp_path / "p")

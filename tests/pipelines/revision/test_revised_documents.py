@@ -82,7 +82,7 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, tmp_path: Path, most
         agree(lake, run, documents)
 
 
-@pytest.mark.parametrize("most", [0, limits.REVISED])
+@pytest.mark.parametrize("most", [pytest.param(0, marks=pytest.mark.repeats), limits.REVISED])
 def test_rows_that_move_and_rows_of_a_late_document(
     spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any
 ) -> None:

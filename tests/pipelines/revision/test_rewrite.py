@@ -306,9 +306,9 @@ def test_a_number_that_has_been_reached(spark: SparkSession, tmp_path: Path) -> 
     "statement",
     [
         "ADD CONSTRAINT positive CHECK (whole > 0 OR whole IS NULL)",
-        "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
-        "CLUSTER BY (at)",
-        "SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')",
+        pytest.param("SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')", marks=pytest.mark.repeats),
+        pytest.param("CLUSTER BY (at)", marks=pytest.mark.repeats),
+        pytest.param("SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')", marks=pytest.mark.repeats),
     ],
 )
 def test_what_only_delta_can_write(spark: SparkSession, tmp_path: Path, statement: str, monkeypatch: Any) -> None:

@@ -167,7 +167,9 @@ def says_unique(run: Run, name: str) -> bool:
     return bool(record.note["unique"])
 
 
-@pytest.mark.parametrize("again", [None, 199_999, -(2**63)])
+@pytest.mark.parametrize(
+    "again", [None, pytest.param(199_999, marks=pytest.mark.repeats), pytest.param(-(2**63), marks=pytest.mark.repeats)]
+)
 @pytest.mark.parametrize("small", [0, pytest.param(1 << 40, marks=pytest.mark.repeats)])
 def test_a_number_that_is_there_twice(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, small: int, again: int | None

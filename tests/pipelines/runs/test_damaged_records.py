@@ -81,7 +81,10 @@ def is_right(lake: Signals, run: Run) -> None:
     assert in_order(rows.to_pylist(), run) == recomputed(run, lake.version(), run.windows)
 
 
-@pytest.mark.parametrize("column", ["checks", "basis", "note"])
+@pytest.mark.parametrize(
+    "column",
+    [pytest.param("checks", marks=pytest.mark.repeats), pytest.param("basis", marks=pytest.mark.repeats), "note"],
+)
 def test_texts_that_do_not_parse(lake: tuple[Signals, Run], column: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The next step names the record, pages and lists go on."""
     source, run = lake

@@ -117,6 +117,7 @@ def test_the_last_month(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     assert build_report(run.lake, Path(lake.pattern), "last", tmp_path, run.plan).html.exists()
 
 
+@pytest.mark.repeats
 def test_workers_compute_the_first_month(spark: SparkSession, tmp_path: Path) -> None:
     """As the driver does."""
     _, rows = published(

@@ -77,7 +77,8 @@ FAULTS: dict[str, tuple[Sequence[int], Sequence[tuple[int, int]]]] = {
 @pytest.mark.parametrize(
     ("faults", "way"),
     [
-        *((name, "spark") for name in FAULTS),
+        *(pytest.param(name, "spark", marks=pytest.mark.repeats) for name in FAULTS if name != "bad rows in one range"),
+        ("bad rows in one range", "spark"),
         ("bad rows, some without a time, and repeated keys", "few"),
         pytest.param("bad rows, some without a time, and repeated keys", "many", marks=pytest.mark.repeats),
     ],

@@ -106,7 +106,6 @@ def rows_by_hand(tables: SeveralTables, run: Run) -> list[dict[str, Any]]:
     [(ONE, OVER_TIME), (SEVERAL, NOW), ({**ONE, "lookup": {"customer": CURRENT}}, NOW)],
     ids=["valid", "several", "current"],
 )
-@pytest.mark.parametrize("place", ["here", pytest.param("spark", marks=pytest.mark.spark)], indirect=True)
 def test_a_run(place: Any, keys: Mapping[str, Any], customers: tuple[Mapping[str, Any], ...]) -> None:
     """The reference table is pinned, judged and noted as a source is, and holds no watermark."""
     tables = place(**keys)

@@ -47,6 +47,7 @@ def add_repeats(tables: SeveralTables) -> None:
     write_deltalake(path, other, mode="append")
 
 
+@pytest.mark.repeats
 @pytest.mark.spark
 def test_judged_by_every_road(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows in this process, many there by file, and on Spark."""
@@ -69,6 +70,7 @@ def test_judged_by_every_road(spark: SparkSession, tmp_path: Path, monkeypatch: 
     assert said[1:] == said[:1] * 2
 
 
+@pytest.mark.repeats
 @pytest.mark.spark
 def test_runs_and_revisions_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Show the rows that the engine gives."""
