@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,9 +12,8 @@ from rich.console import Console
 @contextmanager
 def waiting(what: str, *, silent: bool) -> Iterator[None]:
     """Meanwhile stderr says `what`, and that it goes on, if it is a terminal. Nothing is to be printed meanwhile."""
-    console = Console(stderr=True)
-    if silent or not console.is_terminal:
+    if silent or not sys.stderr.isatty():  # a notebook has colours, and is no terminal
         yield
         return
-    with console.status(what):
+    with Console(stderr=True).status(what):
         yield
