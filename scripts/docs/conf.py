@@ -30,7 +30,7 @@ myst_heading_anchors = 6
 default_role = "code"  # a name in backticks in a docstring
 autodoc_typehints_format = "short"
 # what `Project` imports, and the builder of the site has not: signatures and docstrings need none of it
-autodoc_mock_imports = ["delta", "deltalake", "duckdb", "great_expectations", "openlineage", "pandas", "py4j", "pyspark"]
+autodoc_mock_imports = ["delta", "deltalake", "duckdb", "pandas", "py4j", "pyspark"]
 maximum_signature_line_length = 100
 suppress_warnings = ["misc.highlighting_failure"]  # Pygments does not know CSV, nor row patterns in SQL
 
