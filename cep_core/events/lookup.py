@@ -140,7 +140,7 @@ class Reference:
             codes = numbers(combined.indices).astype(np.int64)
             targets.append(target)
             known.append((coded.dictionary, combined.dictionary))
-        order = np.arange(len(rows)) if (codes[1:] >= codes[:-1]).all() else order_of(codes)
+        order = order_of(codes)
         if self.lookup.valid_from is not None:
             by_since = order_of(self.since[rows])
             order = by_since[order_of(codes[by_since])]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.tables_lake import CUSTOMERS, PLAIN_CUSTOMERS, contract_text, role, several_tables
 from trendlake.cep_core import PatternErrors
-from trendlake.jobs.actions.new import write_pattern
+from trendlake.jobs.actions.new import FirstPattern, write_pattern
 from trendlake.pipelines.authoring.validate import check_files, compiled
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.errors import ContractErrors, ProjectError
@@ -87,7 +87,7 @@ def test_it_is_no_source(tmp_path: Path, key: str) -> None:
     assert f"{file}:{LINES[key]}: [PROJECT] 'customers' is a reference table: it has no event_time" in said
     assert "name it under lookup" in said
     with pytest.raises(ProjectError, match="is a reference table"):
-        write_pattern("other", "customers", None, tmp_path)
+        write_pattern(FirstPattern("other", "customers"), tmp_path)
 
 
 SOURCES = {"source": "customers", "sources": {"Order": "orders", "Payment": "payments", "Ticket": "customers"}}
