@@ -30,6 +30,7 @@ from trendlake.pipelines.quality.quarantine_counts import Broken, broken_of, bro
 from trendlake.pipelines.quality.uniqueness import BROKEN
 from trendlake.pipelines.results.computation import cut_and_stage
 from trendlake.pipelines.results.ledger import Ledger
+from trendlake.pipelines.results.reference_tables import reference_tables, refuse_repeated
 from trendlake.pipelines.results.source_events import needed
 from trendlake.pipelines.results.staged_checks import judged, refuse_failed
 from trendlake.pipelines.results.staging import read_staged, stage_nothing
@@ -326,7 +327,9 @@ class SparkRevision:
         if not rows:
             return stage_nothing(hull, self.task.sources)
         time = min(hull.end_us, least_watermark(self.run, self.task.sources)) if self.run.plan.waits else None
-        reference = ChangedLookups.of(self.run, self.task, {}).now
+        reference = reference_tables([self.run], self.task.sources)
+        for lookup in self.run.plan.schema.lookups:  # of all keys: all windows may be computed, by another table
+            refuse_repeated(self.run, lookup, reference)
         return cut_and_stage(hull, events, rows, self.task.sources, time, self.affected.rows, reference)
 
     def _check_staged(self, record: Record) -> None:
