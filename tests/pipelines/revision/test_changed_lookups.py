@@ -210,6 +210,13 @@ def test_a_table_that_is_another_one(spark: SparkSession, tmp_path: Path) -> Non
     assert "made anew" in str([check.observed for check in record.checks if check.name == "revision"])
     assert {row["segment"] for row in published(tables)} == {"new", None}
     assert quarantined(tables, "customers", "another") == 1
+    before = published(tables)
+    tables.drop("customers")
+    tables.make("customers")
+    tables.deliver("customers", [customer("1", "c", "new", -9, 9), customer("2", "c", "b2b", 1, 2)])  # of no event
+    with pytest.raises(TrendlakeError, match="key c has 2 rows"):
+        revise(tables.run(0, 2, "repeated"))
+    assert published(tables) == before
     tables.edit_contract("customers", tolerance=0.6)
     file = tables.project.contract_path("customers")
     file.write_text(file.read_text().replace("maxLength: 9", "maxLength: 2"))
