@@ -128,18 +128,18 @@ class Reference:
         """The rows that hold in the order of (code, since), equal ones once."""
         rows = np.flatnonzero(self.holds)
         targets: list[pa.DataType] = []
-        known: list[tuple[pa.Array, pa.Array]] = []
+        encoded: list[tuple[pa.Array, pa.Array]] = []
         codes = np.zeros(len(rows), np.int64)
         for kind, (name, column) in zip(kinds, self.lookup.key, strict=True):
             raw = self.columns.raw(column)
             target = _compared(kind, raw.type, _place(self.lookup, name))
             coded = _as(raw, target, _place(self.lookup, name)).take(arrow(rows)).dictionary_encode()
             combined = coded  # of the first part: its own values
-            if known:
+            if encoded:
                 combined = arrow(codes * len(coded.dictionary) + numbers(coded.indices)).dictionary_encode()
             codes = numbers(combined.indices).astype(np.int64)
             targets.append(target)
-            known.append((coded.dictionary, combined.dictionary))
+            encoded.append((coded.dictionary, combined.dictionary))
         order = order_of(codes)
         if self.lookup.valid_from is not None:
             by_since = order_of(self.since[rows])
@@ -162,7 +162,7 @@ class Reference:
         if len(both):
             raise self._repeated(rows[both])
         starts = np.flatnonzero(np.append(~following, True)) if len(rows) else np.zeros(1, np.int64)
-        return _Sorted(tuple(targets), tuple(known), rows, starts, since, until)
+        return _Sorted(tuple(targets), tuple(encoded), rows, starts, since, until)
 
     def _equal(self, rows: Int64s, again: Bools) -> Bools:
         """Which rows equal the row before in all that is read. `again`: those with its key and since."""

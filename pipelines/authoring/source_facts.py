@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from trendlake.cep_core.events.local_times import UTC
 from trendlake.cep_core.events.number_texts import number_texts
+from trendlake.cep_core.match_recognize.compile.parse_expression import RESERVED
 from trendlake.pipelines.authoring.advice import newest_file
 from trendlake.pipelines.authoring.trial_file import FileOfRows
 from trendlake.pipelines.contracts.column_types import LOGICAL_OF
@@ -30,33 +31,7 @@ MOST = 50_000
 EVENTS_OF_A_KEY = 3
 """A column says whose event it is if its values come so often, on average."""
 MOST_STEPS = 3
-WORDS = frozenset(
-    [
-        "AND",
-        "OR",
-        "NOT",
-        "IN",
-        "IS",
-        "BETWEEN",
-        "LIKE",
-        "OVER",
-        "FILTER",
-        "CASE",
-        "WHEN",
-        "THEN",
-        "ELSE",
-        "END",
-        "AS",
-        "NULL",
-        "TRUE",
-        "FALSE",
-        "SELECT",
-        "FROM",
-        "WHERE",
-    ]
-)
-"""Words of queries over rows, which are no names of columns there unless quoted."""
-_TAKEN = WORDS | {"START", "END", "MATCH_ID"}
+_TAKEN = RESERVED | {"START", "END", "MATCH_ID"}
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _LENGTHS = (

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from trendlake.cep_core.errors import did_you_mean
+from trendlake.cep_core.match_recognize.compile.parse_expression import RESERVED
 from trendlake.pipelines.authoring.pattern_tests import folder_of_tests
 from trendlake.pipelines.authoring.scaffold import write_new
-from trendlake.pipelines.authoring.source_facts import WORDS, Length, SourceFacts, longer_than, quantile
+from trendlake.pipelines.authoring.source_facts import Length, SourceFacts, longer_than, quantile
 from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.project.paths import Project
 
@@ -173,7 +174,7 @@ def _rows(facts: SourceFacts, clauses: str, condition: str = "") -> str:
 
 def _time(facts: SourceFacts) -> str:
     """The column of the time, in a query over rows."""
-    plain = facts.time.isidentifier() and facts.time.isascii() and facts.time.upper() not in WORDS
+    plain = facts.time.isidentifier() and facts.time.isascii() and facts.time.upper() not in RESERVED
     return facts.time if plain else f'"{facts.time}"'
 
 
