@@ -26,6 +26,10 @@ CASE = "case"
 """Conditions and values in turn, then the value where no condition is true; it alone evaluates what it needs only."""
 UNITS = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": HOUR, "day": DAY}
 CALENDAR = ("week", "month", "quarter", "year")
+_OPERATORS = ("AND", "OR", "NOT", "IN", "IS", "BETWEEN", "LIKE", "OVER", "FILTER")
+_WORDS = ("CASE", "WHEN", "THEN", "ELSE", "END", "AS", "NULL", "TRUE", "FALSE", "SELECT", "FROM", "WHERE")
+RESERVED = frozenset({*_OPERATORS, *_WORDS})
+"""Words that are no names of columns unless quoted."""
 _NUMBERS = ("int", "double")
 _EXACT = Context(prec=1_200)
 """Digits in which every double is itself."""

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from trendlake.cep_core.events.local_times import UTC
 from trendlake.cep_core.events.number_texts import number_texts
-from trendlake.cep_core.match_recognize.compile.parse_expression import RESERVED
+from trendlake.cep_core.expressions.sql_functions import RESERVED
 from trendlake.pipelines.authoring.advice import newest_file
 from trendlake.pipelines.authoring.trial_file import FileOfRows
 from trendlake.pipelines.contracts.column_types import LOGICAL_OF

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trendlake.cep_core.errors import did_you_mean
-from trendlake.cep_core.match_recognize.compile.parse_expression import RESERVED
+from trendlake.cep_core.expressions.sql_functions import RESERVED
 from trendlake.pipelines.authoring.pattern_tests import folder_of_tests
 from trendlake.pipelines.authoring.scaffold import write_new
 from trendlake.pipelines.authoring.source_facts import Length, SourceFacts, longer_than, quantile

@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from trendlake.cep_core.errors import TextError
+from trendlake.cep_core.expressions.sql_functions import RESERVED
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.match_recognize.compile import syntax as r
-from trendlake.cep_core.match_recognize.compile.parse_expression import RESERVED, SUBQUERY, ExpressionReader
+from trendlake.cep_core.match_recognize.compile.parse_expression import SUBQUERY, ExpressionReader
 from trendlake.cep_core.match_recognize.compile.parse_pattern import PatternReader
 from trendlake.cep_core.match_recognize.compile.reader import Reader
 from trendlake.cep_core.match_recognize.compile.tokens import Token, tokens_of

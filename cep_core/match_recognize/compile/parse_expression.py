@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trendlake.cep_core.errors import TextError
-from trendlake.cep_core.expressions.sql_functions import CALENDAR, CASE, UNITS
+from trendlake.cep_core.expressions.sql_functions import CALENDAR, CASE, RESERVED, UNITS
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.language.parse import MAX_DEPTH, MAX_TREE
 from trendlake.cep_core.language.tree_builder import MAX_DIGITS, microseconds, timestamp_us
@@ -24,10 +24,6 @@ TYPES = {
     "BOOLEAN": "boolean",
     "TIMESTAMP": "timestamp",
 }
-_OPERATORS = ("AND", "OR", "NOT", "IN", "IS", "BETWEEN", "LIKE", "OVER", "FILTER")
-_WORDS = ("CASE", "WHEN", "THEN", "ELSE", "END", "AS", "NULL", "TRUE", "FALSE", "SELECT", "FROM", "WHERE")
-RESERVED = frozenset({*_OPERATORS, *_WORDS})
-"""Words that are no names of columns unless quoted."""
 REFUSED = {
     "MATCH_ROWTIME": "LAST(event_time) is the time of the last row",
     "MATCH_SEQUENCE_NUMBER": "COUNT(*) is the number of the row in its match",
