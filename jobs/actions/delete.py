@@ -12,6 +12,7 @@ from trendlake.jobs.actions.revise import next_revision, patterns_of
 from trendlake.jobs.airflow.notify import notify_of_source
 from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.times import manual_run_id
+from trendlake.jobs.terminal.waiting import asking
 from trendlake.jobs.terminal.workspace import find_place, session
 
 
@@ -49,7 +50,8 @@ def delete(
         if dry_run or not affected.rows:
             return about | dataclasses.asdict(affected) | {"rows": 0, "selected": affected.rows}
         if not yes:
-            typer.confirm(f"delete {_rows(affected.rows)} of {source}?", abort=True, err=True)
+            with asking():
+                typer.confirm(f"delete {_rows(affected.rows)} of {source}?", abort=True, err=True)
         done = delete_rows(lake, contract, selection, run_id)
     say(f"{source} at version {done.version}: {_rows(done.rows)} deleted")
     if not (done.rows and notify_of_source(place.project, source)):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from trendlake.jobs.terminal.hints import command
 from trendlake.jobs.terminal.lines import say
-from trendlake.jobs.terminal.waiting import waiting
+from trendlake.jobs.terminal.waiting import asking
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.progress import doing
 from trendlake.pipelines.project.paths import Project, find_project
 from trendlake.pipelines.project.shipped import shipped
 
@@ -62,7 +63,7 @@ def write_source(
     refuse_source(project, profile_or_default(project), name)
     if trial and not as_json:
         say(f"reading {sample}")
-    with waiting(f"reading {sample}", silent=as_json):
+    with doing(f"reading {sample}"):
         path, findings = new_source_of_file(
             project, name, sample, roles, options, null_words=null_words, overwrite=overwrite
         )
@@ -237,7 +238,8 @@ def _template_asked(facts: SourceFacts) -> str:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise typer.BadParameter(f"--like is missing, the question that the pattern answers:\n{listed}")
     say(f"Which question is it to answer?\n{listed}")
-    return by_name(typer.prompt("like", default=fitting[0].name if fitting else None)).name
+    with asking():
+        return by_name(typer.prompt("like", default=fitting[0].name if fitting else None)).name
 
 
 def only_source(project: Project) -> str:

@@ -10,6 +10,7 @@ import typer
 from trendlake.jobs.airflow.notify import notify_of_source
 from trendlake.jobs.terminal.hints import as_typed
 from trendlake.jobs.terminal.lines import say
+from trendlake.jobs.terminal.waiting import asking
 from trendlake.jobs.terminal.workspace import Place, find_place, session, site_of
 from trendlake.pipelines.error_text import plural
 
@@ -40,7 +41,8 @@ def reset_pattern(name: str, profile: str | None, folder: Path | None, *, yes: b
             say(again)
             return about
         if not yes:
-            typer.confirm(f"Remove {table.name}?", abort=True)
+            with asking():
+                typer.confirm(f"Remove {table.name}?", abort=True)
         publishers = [] if table.pattern is not None else publishers_of(lake, table)
         reset.reset(lake, table.name, table.path)
         for gone in publishers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,7 +122,6 @@ def run_several(
     files = {member.name: name for member, name in zip(members, names, strict=True)}
     if len(files) < len(names):
         raise ProjectError("two files of the run are patterns of one name", hint="run them one after the other")
-    seconds = dict.fromkeys(files, 0.0)
     pages: dict[str, dict[str, Path]] = {}
     next_runs: NextRuns | None = None
     if any(member.error is None for member in members):
@@ -132,15 +130,12 @@ def run_several(
                 if member.error is None:
                     member.run = workspace.prepared(place, lake, files[member.name], interval, run_id, on)
             next_runs = None if interval is not None else NextRuns.of(place, lake, list(files))
-            began = time.monotonic()
             for step, member in run_batch(lake, members, choose=None if next_runs is None else next_runs.choose):
-                seconds[member.name] += time.monotonic() - began
-                _print_step(step, member, time.monotonic() - began)
-                began = time.monotonic()
+                _print_step(step, member)
             begun = [files[member.name] for member in members if member.records]
             pages = workspace.reports(place, lake, begun, run_id)
     choices = {} if next_runs is None else next_runs.choices
-    _print_outcome(members, seconds)
+    _print_outcome(members)
     for member in members:
         choice = choices.get(member.name, None if next_runs is None else Choice(None))
         yield _document(member, run_id, pages.get(member.name, {}), choice)
@@ -160,12 +155,12 @@ def _checked(place: Place, name: str) -> Member:
         return Member(name, None, error)
 
 
-def _print_step(step: str, member: Member, seconds: float) -> None:
+def _print_step(step: str, member: Member) -> None:
     line = workspace.summary(member.records[-1]) if member.error is None else f"failed: {_reason(member.error)}"
-    say(f"{step.replace('_', '-'):<14} {member.name:<{WIDTH}} {line:<56} {seconds:6.1f} s")
+    say(f"{step.replace('_', '-'):<14} {member.name:<{WIDTH}} {line:<56} {member.seconds[-1]:6.1f} s")
 
 
-def _print_outcome(members: Sequence[Member], seconds: Mapping[str, float]) -> None:
+def _print_outcome(members: Sequence[Member]) -> None:
     """The table of a run of several, then each error in full."""
     if is_silent():
         return
@@ -182,7 +177,7 @@ def _print_outcome(members: Sequence[Member], seconds: Mapping[str, float]) -> N
         done = member.error is None and bool(member.records)
         rows = f"{member.records[-1].rows_out or 0:,}" if done else ""
         reason = "" if done else "nothing to run" if member.error is None else _reason(member.error)
-        table.add_row(member.name, member.state, rows, f"{seconds.get(member.name, 0.0):.1f}", reason)
+        table.add_row(member.name, member.state, rows, f"{sum(member.seconds):.1f}", reason)
     console.print(table)
     for member in members:
         if member.error is not None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from trendlake.jobs.terminal.printing import console, table_of
 from trendlake.jobs.terminal.times import interval_of, micros_of
-from trendlake.jobs.terminal.waiting import waiting
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.progress import doing
 from trendlake.pipelines.results.columns import rank_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     sources = sources_of(place.project, pattern)
     files = _files(options, pattern.name, sources)
     began = time.monotonic()
-    with waiting(f"trying {pattern.name}", silent=options.as_json):
+    with doing(f"trying {pattern.name}"):
         trial, where = _sample(options, place, (pattern, plan, sources), files, interval)
     notes = [
         *plan.warnings,

@@ -42,6 +42,7 @@ def guarded(command: Command) -> Command:
         from trendlake.jobs.terminal.json_output import json_text, of_error
         from trendlake.jobs.terminal.own_process import before_a_command
         from trendlake.jobs.terminal.user_errors import user_error
+        from trendlake.jobs.terminal.waiting import waiting
         from trendlake.pipelines.error_text import in_words
         from trendlake.pipelines.redaction import redacted
 
@@ -53,7 +54,8 @@ def guarded(command: Command) -> Command:
                 typer.echo(json_text(document, indent), file=out)
 
         options = given(named.get("profile"), named.get("project_dir"))
-        with redirect_stdout(sys.stderr) if as_json else nullcontext(), options:
+        shown = waiting(command.__name__.strip("_").replace("_", " "), silent=as_json)
+        with redirect_stdout(sys.stderr) if as_json else nullcontext(), options, shown:
             try:
                 code = 0
                 for result in _results(command, args, named | ({"as_json": as_json} if receives_json else {})):

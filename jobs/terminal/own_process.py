@@ -27,6 +27,11 @@ def begin() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads for matrices, of which there are none
 
 
+def is_ours() -> bool:
+    """Whether this process runs our command and ends with it."""
+    return _PROCESS["is_ours"]
+
+
 def _tell_once() -> None:
     if not (_PROCESS["has_announced"] or _PROCESS["silent"]):
         _PROCESS["has_announced"] = True

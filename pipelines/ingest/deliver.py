@@ -29,6 +29,7 @@ from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.contracts.column_names import name_fault, usable_name
 from trendlake.pipelines.contracts.column_types import arrow_type
 from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import DeliveryError, ProjectError, SourceSchemaError
 from trendlake.pipelines.ingest.commits import changes_rows, own_commit, writing_lake
 from trendlake.pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
@@ -46,6 +47,7 @@ from trendlake.pipelines.lake.road import Road, Roads
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import schema_of, table_id
 from trendlake.pipelines.lake.warehouse import with_retries
+from trendlake.pipelines.progress import doing
 from trendlake.pipelines.project.profile import Limits
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.quality.quarantine import check_columns
@@ -150,7 +152,8 @@ def ingest(
         record.rows_in = record.rows_inserted = record.rows_updated = 0
         try:
             for number, delivery in enumerate(deliveries, start=1):
-                taken = writer.take(delivery, number, again=again)
+                with doing(f"delivery {number}: {plural(delivery.num_rows, 'row')}", asked=lambda: lake.tasks):
+                    taken = writer.take(delivery, number, again=again)
                 record.rows_in += taken.rows
                 record.rows_inserted += taken.new
                 record.rows_updated += taken.replaced

@@ -14,10 +14,12 @@ from threading import Lock
 from typing import Any, Never
 
 from delta.tables import DeltaTable
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from trendlake.pipelines.lake.log_cache import newest_commit
 from trendlake.pipelines.lake.warehouse import Warehouse
+from trendlake.pipelines.progress import Count, doing
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import SPARK_PROPERTIES, Profile
 from trendlake.pipelines.project.stores import refuse_unsafe_store
@@ -78,13 +80,31 @@ class Lake:
         """The session, which is started by the first who asks."""
         with self._lock:  # several threads may need it first
             if self._session is None:
-                self._session = self._start()
+                with doing("starting Spark"):
+                    self._session = self._start()
             return self._session
 
     @property
     def started(self) -> SparkSession | None:
         """The session, if it has started."""
         return self._session
+
+    @property
+    def tasks(self) -> Count | None:
+        """How many tasks of those that Spark works on are done; None where it has none, or has not started."""
+        session = self._session
+        java = None if session is None else session.sparkContext._jsc
+        if java is None:
+            return None
+        try:
+            tracker = java.statusTracker()
+            stages = [
+                info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None
+            ]
+            done, total = (sum(getattr(info, name)() for info in stages) for name in ("numCompletedTasks", "numTasks"))
+        except Py4JError:  # it has ended meanwhile
+            return None
+        return Count(done, total, "tasks of Spark") if stages else None
 
     @property
     def ended(self) -> bool:

@@ -19,6 +19,7 @@ from trendlake.pipelines.lake.here.maintain import Kept, maintain_here
 from trendlake.pipelines.lake.lake import Lake, exists, folder_of
 from trendlake.pipelines.lake.road import either
 from trendlake.pipelines.lake.warehouse import KEPT, with_retries
+from trendlake.pipelines.progress import doing
 from trendlake.pipelines.project.table_names import QUARANTINE
 from trendlake.pipelines.spark.identifiers import quoted
 
@@ -53,7 +54,9 @@ def maintain(lake: Lake, tables: dict[str, str], *, on_spark: bool = False) -> I
     again. Tables that this process may write need no Spark, unless `on_spark`."""
     for name, path in tables.items():
         by_spark = partial(_maintain_by_spark, lake, name, path)
-        yield by_spark() if on_spark else either(partial(maintain_here, lake, name, path), by_spark)
+        with doing(f"maintaining {name}", asked=lambda: lake.tasks):
+            table = by_spark() if on_spark else either(partial(maintain_here, lake, name, path), by_spark)
+        yield table
 
 
 def _maintain_by_spark(lake: Lake, name: str, path: str) -> Kept:

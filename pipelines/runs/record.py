@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from trendlake.cep_core.events.windows import moment
-from trendlake.pipelines.error_text import in_words
+from trendlake.pipelines.error_text import in_words, plural
 from trendlake.pipelines.errors import RecordDamagedError
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.create import create_table
@@ -25,6 +25,7 @@ from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.road import either, tried
 from trendlake.pipelines.lake.table import Table, Values
 from trendlake.pipelines.lake.warehouse import CONFLICTS
+from trendlake.pipelines.progress import doing
 from trendlake.pipelines.runs.lineage import Telling
 from trendlake.pipelines.runs.stage import Record, Stage
 from trendlake.pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in, sources_in
@@ -161,7 +162,8 @@ def recorded_together(lake: Lake, records: Sequence[Record]) -> Iterator[list[At
     started_at, clock = datetime.now(UTC), time.perf_counter()
     raised: Exception | None = None
     try:
-        yield attempts
+        with doing(_in_words(records), asked=lambda: lake.tasks):
+            yield attempts
     except Exception as error:
         raised = in_users_terms(error, records[0].stage, records[0].pattern)
     shared = time.perf_counter() - clock - sum(attempt.seconds for attempt in attempts)
@@ -180,6 +182,15 @@ def recorded_together(lake: Lake, records: Sequence[Record]) -> Iterator[list[At
         telling.end(attempt.error)
     if raised is not None:
         raise raised
+
+
+def _in_words(records: Sequence[Record]) -> str:
+    """The stage, for people who wait: `compute falling: 1,096 windows`."""
+    (first, *others), stage = records, records[0].stage.replace("_", "-")
+    of = first.pattern or first.source or ""
+    if others:
+        return f"{stage} of {plural(len(records), 'pattern')}"
+    return f"{stage} {of}" + (f": {plural(first.windows, 'window')}" if first.windows else "")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import contract_of_events
 from trendlake.pipelines.error_text import in_words
 from trendlake.pipelines.lake.lake import Lake, exists, latest_version
+from trendlake.pipelines.progress import doing
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.report.build import drawn
 from trendlake.pipelines.report.database import spill_folder
@@ -149,7 +150,8 @@ def refresh_patterns(site: Site, files: Sequence[Path]) -> list[Built]:
 
 def _attempt(site: Site, file: Path, *, docs: bool, together: Together) -> Built:
     try:
-        return _build(site, file, docs=docs, together=together)
+        with doing(f"page of {file.stem}"):
+            return _build(site, file, docs=docs, together=together)
     except Exception as error:  # whatever is wrong with the tables of one
         return Built(file.stem, site.places.pattern(file.stem), failure=in_words(storage_error(error) or error))
 

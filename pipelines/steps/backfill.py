@@ -17,6 +17,7 @@ from trendlake.cep_core.events.windows import DAY, CalendarWindows, Windows, clo
 from trendlake.cep_core.patterns.lengths import Length
 from trendlake.pipelines.errors import BadNumberError
 from trendlake.pipelines.lake.lake import Lake, read_at
+from trendlake.pipelines.progress import doing
 from trendlake.pipelines.quality import quarantine as q
 from trendlake.pipelines.results.ledger import read_ledger
 from trendlake.pipelines.results.row_versions import StaleRows
@@ -138,17 +139,17 @@ def backfill(
     """Each chunk with the record of its publishing; None where it was done before. `prepared` makes a chunk's run.
     `stale`: the chunks are those of `stale_chunks`: none was done before, and no other window than theirs is
     computed."""
-    for chunk in todo:
-        run = prepared(chunk)
-        if stale:
-            run = run.narrowed(run.plan.windows.ending_in(chunk.start_us, chunk.end_us))
-        elif _done(lake, run):
-            yield chunk, None
-            continue
-        record: Record | None = None
-        for step in STEPS.values():
-            record = step(run)
-        yield chunk, record
+    with doing("backfill", "chunks", len(todo)) as work:
+        for chunk in todo:
+            run = prepared(chunk)
+            if stale:
+                run = run.narrowed(run.plan.windows.ending_in(chunk.start_us, chunk.end_us))
+            record: Record | None = None
+            if stale or not _done(lake, run):
+                for step in STEPS.values():
+                    record = step(run)
+            work.advance()
+            yield chunk, record
 
 
 def _done(lake: Lake, run: Run) -> bool:

@@ -33,6 +33,8 @@ class Member:
     run: Run | None
     error: Exception | None = None
     records: list[Record] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    """Of each step that it has begun: its own time, and its share of what was done for all."""
 
     @property
     def state(self) -> State:
@@ -91,6 +93,7 @@ def _run_group(lake: Lake, members: Sequence[Member], steps: Sequence[str]) -> I
             attempts = TOGETHER[step]([run for _, run in part])
             for (member, _), attempt in zip(part, attempts, strict=True):
                 member.error = attempt.error
+                member.seconds.append(attempt.record.seconds or 0.0)
                 if attempt.error is None:
                     member.records.append(attempt.record)
                 yield step, member

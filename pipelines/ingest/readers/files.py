@@ -34,6 +34,7 @@ from trendlake.pipelines.ingest.readers.json_lines import JsonLines
 from trendlake.pipelines.ingest.readers.parquet_file import ParquetFile
 from trendlake.pipelines.ingest.readers.refusals import BadCellsError
 from trendlake.pipelines.ingest.readers.spool import Spool
+from trendlake.pipelines.progress import doing
 
 CHUNK = 1 << 20
 FORMS = (".csv", ".csv.gz", ".parquet", ".json", ".jsonl")
@@ -73,7 +74,8 @@ def read_file(
             for name, kind in kinds.items()
         }
         before = 0
-        with Spool(pa.schema((types | added).items())) as spool:
+        reading = doing(f"reading {path}", "rows")
+        with Spool(pa.schema((types | added).items())) as spool, reading as work:
             for rows, block in file.blocks(in_cells):
                 if bad.count > COUNTED:
                     continue  # to the end: Arrow aborts where a CSV file is left half-read
@@ -91,6 +93,7 @@ def read_file(
                         columns[made_id(contract)] = event_ids([columns[name] for name in contract.id_columns])
                     spool.add(pa.record_batch([columns[name] for name in spool.schema.names], schema=spool.schema))
                 before += rows
+                work.advance(rows)
             table = spool.table()
     bad.check()
     if isinstance(file, JsonLines):
