@@ -96,7 +96,7 @@ def _first_answer(
     name = f"{contract.name}_{like}"
     exists = (project.patterns / f"{name}.yaml").exists()
     written = [] if exists else _write_like(project, name, like, facts)
-    rows = try_pattern(TryOptions(name, None, None, sample, (), ALL, 20, as_json), None, project_dir)
+    rows = try_pattern(TryOptions(name, None, None, (sample,), (), ALL, 20, as_json), None, project_dir)
     return {"wrote": written, "tried": rows}
 
 

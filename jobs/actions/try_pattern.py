@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TryOptions:
-    """Options of the command. `since`, `until`: both or none; `events`: a file instead of the source's table, `tables`:
+    """Options of the command. `since`, `until`: both or none; `events`: files instead of the source's table, `tables`:
     of tables by name, each as NAME=FILE."""
 
     pattern: str
     since: str | None
     until: str | None
-    events: Path | None
+    events: tuple[Path, ...]
     tables: tuple[str, ...]
     most: int
     limit: int
@@ -81,20 +81,21 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     return None
 
 
-def _files(options: TryOptions, pattern: str, sources: Sources) -> dict[str, Path]:
-    """The file of each table that has one, by the table's name. Raises ProjectError."""
+def _files(options: TryOptions, pattern: str, sources: Sources) -> dict[str, tuple[Path, ...]]:
+    """The files of each table that has some, by the table's name. Raises ProjectError."""
     from trendlake.pipelines.authoring.trial_file import files_of
     from trendlake.pipelines.errors import ProjectError
 
     typed = list(options.tables)
     names = [table.contract.name for table in sources.every]
-    if options.events is not None:
+    if options.events:
         if sources.united:
             hint = " ".join(f"--table {name}=FILE" for name in sources.names)
             raise ProjectError(
-                f"--events {options.events}: {pattern} reads events of {', '.join(sources.names)}", hint=f"give {hint}"
+                f"--events {options.events[0]}: {pattern} reads events of {', '.join(sources.names)}",
+                hint=f"give {hint}",
             )
-        typed.insert(0, f"{sources.contract.name}={options.events}")
+        typed[:0] = [f"{sources.contract.name}={file}" for file in options.events]
     return files_of(typed, names, pattern)
 
 
@@ -102,7 +103,7 @@ def _sample(
     options: TryOptions,
     place: Place,
     read: tuple[Pattern, AnyPlan, Sources],
-    files: Mapping[str, Path],
+    files: Mapping[str, tuple[Path, ...]],
     interval: tuple[int, int] | None,
 ) -> tuple[Sample, str]:
     """The sample, and where it is from."""
@@ -114,7 +115,7 @@ def _sample(
     if files and not sources.named and (options.events or not sources.contract.made_id):  # without Spark's package
         contract = sources.contract
         lateness = contract.lateness_us or 0 if pattern.consistency == "strong" else 0
-        if options.events is not None:
+        if options.events:
             file = file_of_chain(place.project, plan, contract, options.events, lateness)
         else:
             begins = (plan.interval_start,) if plan.interval_start else ()
@@ -180,6 +181,10 @@ def _coverage_lines(plan: AnyPlan, trial: Sample) -> list[tuple[str, str]]:
     newest = end if trial.newest is None else min(end, trial.newest)
     span = f"up to {_at(newest)}" if plan.windows.endless else f"{_at(start)} to {_at(end)}"
     windows = plural(len(trial.windows), "window")
+    if trial.groups is not None:
+        some = f"{trial.groups.taken:,} of {plural(trial.groups.there, 'group')} of {', '.join(trial.groups.columns)}"
+        events = f"{trial.good:,} of {plural(trial.groups.events, 'event')}"
+        outside.insert(0, ("sample", f"{some}, each with all its events: {events}; --max-events takes more"))
     lines = [("took", f"{trial.taken:,} of {plural(trial.there, 'row')}, all of {windows}: {span} (UTC)")]
     older = max(0, min(trial.windows.start, trial.every.stop) - trial.every.start)
     newer = max(0, trial.every.stop - max(trial.windows.stop, trial.every.start))
@@ -220,6 +225,7 @@ def _document(pattern: Pattern, plan: AnyPlan, trial: Sample, where: str) -> dic
         "rows_taken": trial.taken,
         "rows_of_source": trial.there,
         "events": trial.good,
+        "groups": None if trial.groups is None else asdict(trial.groups),
         "broken": _broken(trial),
         "tables": [_table(table) for table in trial.tables],
         "lookups": [check.data for check in trial.lookups],

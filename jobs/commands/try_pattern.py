@@ -23,9 +23,11 @@ def try_(
     ] = None,
     until: Annotated[Optional[str], typer.Option("--to", help="See --from.")] = None,  # noqa: UP045
     events: Annotated[
-        Optional[Path],  # noqa: UP045
+        Optional[list[Path]],  # noqa: UP045
         typer.Option(
-            "--events", help="A file (CSV, Parquet, JSON) instead of the one table of events; needs no Spark."
+            "--events",
+            metavar="FILE",
+            help="A file (CSV, Parquet, JSON) instead of the one table of events; needs no Spark. May be repeated.",
         ),
     ] = None,
     tables: Annotated[
@@ -33,7 +35,8 @@ def try_(
         typer.Option(
             "--table",
             metavar="NAME=FILE",
-            help="A file instead of a table of `sources` or `lookup`; may be repeated. Others are read as they are.",
+            help="A file instead of a table of `sources` or `lookup`; may be repeated, also for one table. Others are "
+            "read as they are.",
         ),
     ] = None,
     most: Annotated[int, typer.Option("--max-events", min=1, help="Upper limit of events in the sample.")] = 50_000,
@@ -46,7 +49,8 @@ def try_(
 
     It runs in this process, without Airflow.
 
-    The sample has whole windows only, so that each row is what a run would publish for the same events.
+    The sample has whole windows only, so that each row is what a run would publish for the same events. Of windows
+    that hold too many events it has some groups, such as of one customer each, with all their events.
 
     Rows of a file are judged by the contract of its table. --events FILE is --table SOURCE=FILE in short.
 
@@ -62,5 +66,5 @@ def try_(
 
     if sample and (since or until or events or tables):
         raise typer.BadParameter("--sample selects the newest windows: leave out --from, --to, --events and --table")
-    options = TryOptions(pattern, since, until, events, tuple(tables or ()), most, limit, as_json)
+    options = TryOptions(pattern, since, until, tuple(events or ()), tuple(tables or ()), most, limit, as_json)
     return try_pattern(options, profile, project_dir)

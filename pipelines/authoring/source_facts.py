@@ -77,7 +77,7 @@ class SourceFacts:
         """Of the rows of a file, else of the source's table, if it is on this machine's disk. Raises
         SourceFileError."""
         if file is not None:
-            return cls(contract, _in_order(FileOfRows(file, contract, 0).take(None).good, contract), file.name)
+            return cls(contract, _in_order(FileOfRows([file], contract, 0).take(None).good, contract), file.name)
         stored = newest_file(project, contract.name)
         if stored is None:
             return cls(contract, None, "")

@@ -1,25 +1,29 @@
 """A pattern tried on a slice of its tables, in this process: nothing is written, no window is cut.
 
 A slice is whole windows: the newest that hold no more events than are asked for, or those of an interval. A window
-with some of its events left out would give a number that no run gives.
+with some of its events left out would give a number that no run gives; but groups of events that share no row with
+others may be left out: of windows that hold too many events those groups are taken that fit, each whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from trendlake.cep_core import AnyPlan, run_plan
+from trendlake.cep_core.events.arrays import arrow
 from trendlake.cep_core.events.windows import END, Windows, both
 from trendlake.cep_core.expressions.advice import advice_on
 from trendlake.cep_core.plan import in_calendar
 from trendlake.pipelines.authoring.advice import certain
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.errors import SampleTooLargeError
+from trendlake.pipelines.execute.hashing import row_hashes
 from trendlake.pipelines.steps.order import id_order
 
 
@@ -56,8 +60,23 @@ class Taken:
     watermark: int | None
 
 
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a sample, of windows that hold too many events: `taken` of `there`, each with all its events. Two
+    groups differ on `columns`, and share no row. `events`: of all groups."""
+
+    columns: tuple[str, ...]
+    taken: int
+    there: int
+    events: int
+
+
 class Sampled(Protocol):
     """Where a sample is taken from: tables of the warehouse, or files."""
+
+    @property
+    def held(self) -> bool:
+        """Whether all rows are in memory already."""
 
     @property
     def reference(self) -> Mapping[str, pa.Table]:
@@ -84,7 +103,7 @@ class Sample:
     """`rows`: the results of `windows`, of those (`every`) with events of the source. `there`: rows of all tables of
     events; `good`: events that were read. `open`: windows that reach past the newest event, and may still fill.
     `notes`: expressions of the pattern that are rarely meant for events like these. `lookups`: as of
-    `Sampled.missing`."""
+    `Sampled.missing`. `groups`: None where all are taken."""
 
     rows: pa.Table
     windows: range
@@ -98,6 +117,7 @@ class Sample:
     """Windows with events that no run computes (`in_calendar`)."""
     tables: tuple[TableSample, ...] = ()
     lookups: tuple[Check, ...] = ()
+    groups: Groups | None = None
 
     @property
     def taken(self) -> int:
@@ -107,32 +127,55 @@ class Sample:
 
 def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] | None = None) -> Sample:
     """The results of the newest whole windows that hold at most `most` events; with `interval`, of the windows that end
-    in it, as a run's. Raises SampleTooLargeError where these hold more."""
+    in it, as a run's. Where these, or the newest window alone, hold more: of some groups. Raises SampleTooLargeError
+    where no group can be taken."""
     extent, notes = source.extent(), tuple(certain(plan.advice))
     if extent is None:
         return Sample(plan.result_schema.empty_table(), range(0), range(0), 0, 0, 0, None, notes)
     held, most_windows = _every(plan.windows, extent), in_calendar(plan)
     every = both(held, most_windows)
     outside = len(held) - len(every)
+    too_large: SampleTooLargeError | None = None
     if interval is None:
-        chosen = _newest(plan.windows, every, source, most)
+        chosen, too_large = _newest(plan.windows, every, source, most)
     else:
         chosen = both(plan.windows.ending_in(*interval), most_windows)
         if chosen and (event_count := source.count(*plan.windows.span(chosen))) > most:
-            raise SampleTooLargeError(
+            too_large = SampleTooLargeError(
                 f"the windows of the interval hold {event_count:,} events, more than {most:,}",
                 hint=f"a shorter interval, or --max-events {event_count}",
             )
     if not chosen:
         empty = plan.result_schema.empty_table()
         return Sample(empty, chosen, every, extent.rows, 0, 0, extent.newest, notes, outside)
-    taken = source.take(chosen)
+    if too_large is not None and not source.held:
+        raise too_large
+    taken, groups = source.take(chosen), None
+    if too_large is not None and taken.events.num_rows > most:
+        taken, groups = _in_groups(plan, taken, most, too_large)
     rows = _rows(plan, taken, chosen, extent.newest, source.reference).cast(plan.result_schema)
     still_open = max(0, chosen.stop - max(chosen.start, plan.windows.after(extent.newest)))
     notes = *advice_on(taken.events, plan.advice), *_order(plan, taken.events, source.reference)
     lookups = tuple(source.missing(taken.events))
     good, newest = taken.events.num_rows, extent.newest
-    return Sample(rows, chosen, every, extent.rows, good, still_open, newest, notes, outside, taken.tables, lookups)
+    about = still_open, newest, notes, outside, taken.tables, lookups, groups
+    return Sample(rows, chosen, every, extent.rows, good, *about)
+
+
+def _in_groups(plan: AnyPlan, taken: Taken, most: int, too_large: SampleTooLargeError) -> tuple[Taken, Groups]:
+    """The events of as many groups, in the order of their hashes, as hold at most `most` events together; one that
+    alone holds more is left out. Raises `too_large` where the plan has no groups, or all hold more."""
+    columns, events = plan.unit_key, taken.events
+    if not columns or not {*columns} <= {*events.column_names}:
+        raise too_large
+    hashes = row_hashes([events.column(name).combine_chunks() for name in columns], events.num_rows)
+    groups, counts = np.unique(hashes, return_counts=True)
+    fitting = counts <= most
+    chosen = groups[fitting][np.cumsum(counts[fitting]) <= most]
+    if not len(chosen):
+        raise too_large
+    some = replace(taken, events=events.filter(arrow(np.isin(hashes, chosen))))
+    return some, Groups(columns, len(chosen), len(groups), events.num_rows)
 
 
 def _rows(plan: AnyPlan, taken: Taken, windows: range, newest: int, reference: Mapping[str, pa.Table]) -> pa.Table:
@@ -160,18 +203,18 @@ def _every(windows: Windows, extent: Extent) -> range:
     return range(first, windows.at(extent.newest) + 1)
 
 
-def _newest(windows: Windows, every: range, source: Sampled, most: int) -> range:
-    """The newest of `every` that together hold at most `most` events."""
+def _newest(windows: Windows, every: range, source: Sampled, most: int) -> tuple[range, SampleTooLargeError | None]:
+    """The newest of `every` that together hold at most `most` events; where the newest holds more, it, and the
+    error."""
     if not every:
-        return every
+        return every, None
     later = source.count(windows.end(every[-1]), END + 1)  # in windows that no run computes
     beyond = source.newest(later + most + 1)
     if beyond is None:
-        return every
+        return every, None
     first = windows.at(beyond) + 1  # the first window that begins after that event
     if first >= every.stop:
         held = source.count(windows.start(every[-1]), windows.end(every[-1]))
-        raise SampleTooLargeError(
-            f"the newest window alone holds {held:,} events, more than {most:,}", hint=f"--max-events {held}"
-        )
-    return range(max(first, every.start), every.stop)
+        message = f"the newest window alone holds {held:,} events, more than {most:,}"
+        return every[-1:], SampleTooLargeError(message, hint=f"--max-events {held}")
+    return range(max(first, every.start), every.stop), None

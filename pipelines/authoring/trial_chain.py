@@ -3,6 +3,7 @@ computed first, of all their windows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,18 +18,20 @@ from trendlake.pipelines.contracts.pattern_source import sources_of
 from trendlake.pipelines.project.paths import Project, upstream
 
 
-def file_of_chain(project: Project, plan: AnyPlan, contract: Contract, file: Path, lateness: int) -> TrialFile:
-    """The file as the one table of a plan; where that is results (`contract`), as the rows that the pattern upstream
-    gives over the file. `lateness`: as of `FileOfRows`. Raises SourceFileError, NotSupportedError, and what a pattern
+def file_of_chain(
+    project: Project, plan: AnyPlan, contract: Contract, files: Sequence[Path], lateness: int
+) -> TrialFile:
+    """The files as the one table of a plan; where that is results (`contract`), as the rows that the pattern upstream
+    gives over the files. `lateness`: as of `FileOfRows`. Raises SourceFileError, NotSupportedError, and what a pattern
     upstream raises."""
     name = upstream(contract.name)
-    table = None if name is None else _results(project, name, plan, contract, file)
+    table = None if name is None else _results(project, name, plan, contract, files)
     begins = (plan.interval_start,) if plan.interval_start else ()
-    return TrialFile(plan, FileOfRows(file, contract, lateness, begins, table))
+    return TrialFile(plan, FileOfRows(files, contract, lateness, begins, table))
 
 
-def _results(project: Project, name: str, reader: AnyPlan, contract: Contract, file: Path) -> pa.Table:
-    """The results of the pattern `name` over the file."""
+def _results(project: Project, name: str, reader: AnyPlan, contract: Contract, files: Sequence[Path]) -> pa.Table:
+    """The results of the pattern `name` over the files."""
     if contract.made_id and reader.schema.event_id in reader.columns:
         message = f"rows of '{contract.name}' get their ids when they are published, and the pattern reads them"
         raise NotSupportedError(message, hint=f"`trendlake run {name}`, then leave out the file")
@@ -37,6 +40,6 @@ def _results(project: Project, name: str, reader: AnyPlan, contract: Contract, f
     if sources.named:
         message = f"{name} reads several tables, and --events is a file of one"
         raise NotSupportedError(message, hint=f"`trendlake run {name}`, then leave out the file")
-    first = file_of_chain(project, plan, sources.contract, file, 0)
+    first = file_of_chain(project, plan, sources.contract, files, 0)
     rows = sample(plan, first, len(first.rows.ordered)).rows
     return rows.select([column.name for column in contract.columns])

@@ -1,4 +1,4 @@
-"""Files to try a pattern on: no table, no Spark, and for the one file of a pattern's one table not even its package."""
+"""Files to try a pattern on: no table, no Spark, and for the files of a pattern's one table not even its package."""
 
 from __future__ import annotations
 
@@ -25,23 +25,28 @@ from trendlake.pipelines.runs.watermark import watermark_at
 
 
 class FileOfRows(HeldRows):
-    """A table as it would be if the file's rows were all it holds."""
+    """A table as it would be if the rows of one or several files were all it holds."""
 
     version = None
 
     def __init__(
-        self, path: Path, contract: Contract, lateness: int, begins: Sequence[str] = (), table: pa.Table | None = None
+        self,
+        paths: Sequence[Path],
+        contract: Contract,
+        lateness: int,
+        begins: Sequence[str] = (),
+        table: pa.Table | None = None,
     ) -> None:
         """`lateness`: how far behind its newest row time has come, microseconds; `table`: the rows, where they are
-        computed of the file. Raises SourceFileError for a file that cannot be read or does not have the contract's
+        computed of the files. Raises SourceFileError for a file that cannot be read or does not have the contract's
         columns and types."""
         if table is None:
-            table = DocumentFiles(path, contract).table() if is_xml(path) else read_file(path, contract)
+            table = pa.concat_tables([_rows_of(path, contract) for path in paths])
         named = [item.name for item in contract.columns]
         others = [name for name in table.column_names if name not in named]
         table = table.select([*named, *others])
         super().__init__(table, split(table, contract), contract, begins)
-        self.where, self.lateness = f"{path}", lateness
+        self.where, self.lateness = ", ".join(map(str, paths)), lateness
 
     def watermark(self, near: Span | None) -> int:
         """As if the file were ingested now."""
@@ -53,8 +58,14 @@ class FileOfRows(HeldRows):
         return watermark_at(int(times.max()) if len(times) else None, self.lateness, near)
 
 
+def _rows_of(path: Path, contract: Contract) -> pa.Table:
+    return DocumentFiles(path, contract).table() if is_xml(path) else read_file(path, contract)
+
+
 class TrialFile:
-    """The one file of a plan that reads one table and looks nothing up. See `pipelines.authoring.trial.Sampled`."""
+    """The files of a plan that reads one table and looks nothing up. See `pipelines.authoring.trial.Sampled`."""
+
+    held = True
 
     def __init__(self, plan: AnyPlan, rows: FileOfRows) -> None:
         self.plan, self.rows = plan, rows
@@ -86,10 +97,10 @@ class TrialFile:
         return ()
 
 
-def files_of(typed_files: Sequence[str], names: Sequence[str], pattern: str) -> dict[str, Path]:
-    """The file of each table, by its name, of texts such as `orders=o.csv`. `names`: the tables that the pattern reads.
-    Raises ProjectError."""
-    files: dict[str, Path] = {}
+def files_of(typed_files: Sequence[str], names: Sequence[str], pattern: str) -> dict[str, tuple[Path, ...]]:
+    """The files of each table, by its name, of texts such as `orders=o.csv`. `names`: the tables that the pattern
+    reads. Raises ProjectError."""
+    files: dict[str, tuple[Path, ...]] = {}
     for text in typed_files:
         name, sign, file = text.partition("=")
         if not (sign and name and file):
@@ -97,7 +108,7 @@ def files_of(typed_files: Sequence[str], names: Sequence[str], pattern: str) -> 
         if name not in names:
             hint = did_you_mean(name, names) or f"it reads {', '.join(names)}"
             raise ProjectError(f"--table {text}: {pattern} does not read '{name}'", hint=hint)
-        if name in files:
-            raise ProjectError(f"--table: '{name}' has two files, {files[name]} and {file}", hint="give one of them")
-        files[name] = Path(file)
+        if Path(file) in files.get(name, ()):
+            raise ProjectError(f"--table {text}: the file is given twice", hint="leave out one of them")
+        files[name] = (*files.get(name, ()), Path(file))
     return files

@@ -3,7 +3,7 @@ united, and reference tables looked up, by the code of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from trendlake.cep_core.derived import one_table
 from trendlake.cep_core.errors import NotSupportedError
 from trendlake.pipelines.authoring.trial import Extent, TableSample, Taken
 from trendlake.pipelines.authoring.trial_file import FileOfRows
-from trendlake.pipelines.authoring.trial_rows import SampledTable, TakenRows
+from trendlake.pipelines.authoring.trial_rows import HeldRows, SampledTable, TakenRows
 from trendlake.pipelines.authoring.trial_table import newest_version
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.errors import SourceFileError, SourceMissingError
@@ -43,7 +43,7 @@ class TrialTables:
             refuse_repeated(run, lookup, self.reference)
 
     @classmethod
-    def of(cls, run: Run, files: Mapping[str, Path]) -> TrialTables:
+    def of(cls, run: Run, files: Mapping[str, Sequence[Path]]) -> TrialTables:
         """`files`: by the name of a table; all others as they are in the warehouse. Raises SourceMissingError (a table
         has neither), SourceFileError, SourceSchemaError, NotSupportedError, LookupRepeatedError."""
         return cls(run, _tables_of(run, files))
@@ -56,6 +56,10 @@ class TrialTables:
     @cached_property
     def _events(self) -> dict[str, SampledTable]:
         return {part.key: self.tables[part.key] for part in self.run.parts}
+
+    @property
+    def held(self) -> bool:
+        return all(isinstance(table, HeldRows) for table in self._events.values())
 
     def extent(self) -> Extent | None:
         extents = [one for table in self._events.values() if (one := table.extent()) is not None]
@@ -108,7 +112,7 @@ class TrialTables:
         return missing_here(self.run, events, self.reference)
 
 
-def _tables_of(run: Run, files: Mapping[str, Path]) -> dict[str, SampledTable]:
+def _tables_of(run: Run, files: Mapping[str, Sequence[Path]]) -> dict[str, SampledTable]:
     """Each table of a run by its key. Raises as `TrialTables.of`."""
     parts = {part.key: part for part in run.every_part}
     _refuse_missing(run, [part for part in parts.values() if part.contract.name not in files])

@@ -59,7 +59,6 @@ def test_what_is_left_out_is_said(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message", "code"),
     [
-        (["--max-events", "2"], "the newest window alone holds 3 events, more than 2", 1),
         (["--from", "2026-01-05"], "one end of the interval is missing", 1),
         (["--from", "2026-01-05", "--to", "2026-01-05"], "the interval is empty", 1),
         (["--sample"], "leave out --from, --to, --events and --table", 2),

@@ -107,10 +107,18 @@ def test_the_newest_windows_are_whole(source: Flights) -> None:
 
 
 def test_no_part_of_a_window(source: Flights) -> None:
+    """Spark reads no window that is too large. Of rows that are in memory some groups are taken, if there are any."""
+    run = source.run(source.pattern(), "2013-03-01", "2013-03-07", "try")
+    held = TrialTables.of(run, {}).tables[SOURCE]
+    assert isinstance(held, HeldTable)
+    by_spark = TableBySpark(run, held.version, [item.name for item in run.contract.columns])
     with pytest.raises(SampleTooLargeError, match="the newest window alone holds 54 events, more than 53"):
-        tried(source, 53)
+        raise outcome(run, by_spark, 53, None)
     with pytest.raises(SampleTooLargeError, match="the windows of the interval hold"):
-        tried(source, 20, ("2013-03-01", "2013-03-07"))
+        raise outcome(run, by_spark, 20, (run.start_us, run.end_us))
+    some = outcome(run, held, 30, None)
+    assert some.good <= 30
+    assert some.groups.taken < some.groups.there
 
 
 def test_no_table(lake: Flights) -> None:

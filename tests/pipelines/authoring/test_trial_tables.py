@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ BY_SEGMENT: Mapping[str, Any] = {
 }
 
 
-def tried(tables: SeveralTables, files: Mapping[str, Path], most: int = 1000, only: bool = True) -> Sample:
+def tried(tables: SeveralTables, files: Mapping[str, Sequence[Path]], most: int = 1000, only: bool = True) -> Sample:
     """Of the two days that the tests run, or (not `only`) of the newest windows."""
     run = tables.run(0, 2, "try")
     return sample(run.plan, TrialTables.of(run, files), most, DAYS if only else None)
@@ -64,12 +64,15 @@ def rows(trial: Sample) -> list[dict[str, Any]]:
     return sorted(trial.rows.to_pylist(), key=repr)
 
 
-def saved(tables: SeveralTables, folder: Path, *names: str) -> dict[str, Path]:
-    """Files with the rows of tables."""
+def saved(tables: SeveralTables, folder: Path, *names: str) -> dict[str, tuple[Path, ...]]:
+    """Two files each with the rows of tables."""
     folder.mkdir(exist_ok=True)
-    files = {name: folder / f"{name}.parquet" for name in names}
-    for name, file in files.items():
-        pq.write_table(DeltaTable(tables.lake.warehouse.source(name)).to_pyarrow_table(), file)
+    files: dict[str, tuple[Path, ...]] = {}
+    for name in names:
+        rows = DeltaTable(tables.lake.warehouse.source(name)).to_pyarrow_table()
+        files[name] = (folder / f"{name}.parquet", folder / f"{name}_more.parquet")
+        for file, part in zip(files[name], (rows.slice(0, 1), rows.slice(1)), strict=True):
+            pq.write_table(part, file)
     return files
 
 
@@ -226,7 +229,7 @@ def test_tables_without_rows(tmp_path: Path) -> None:
     assert hint.endswith("--table payments=FILE --table support=FILE")
     assert saved(tables, tmp_path / "files", "orders")
     with pytest.raises(SourceFileError, match=r"payments: .*nothing.csv cannot be read"):
-        tried(tables, {"payments": tmp_path / "nothing.csv", "support": tmp_path / "nothing.csv"})
+        tried(tables, dict.fromkeys(("payments", "support"), [tmp_path / "nothing.csv"]))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +239,7 @@ def test_tables_without_rows(tmp_path: Path) -> None:
         (["orders="], "expected NAME=FILE", ""),
         (["order=o.csv"], "unpaid does not read 'order'", "did you mean 'orders'?"),
         (["x=o.csv"], "unpaid does not read 'x'", "orders, results/falling"),
-        (["orders=a.csv", "orders=b.csv"], "'orders' has two files, a.csv and b.csv", "give one of them"),
+        (["orders=a.csv", "orders=a.csv"], "the file is given twice", "leave out one of them"),
     ],
 )
 def test_mistakes_of_the_option(typed: list[str], message: str, hint: str) -> None:
@@ -248,7 +251,8 @@ def test_mistakes_of_the_option(typed: list[str], message: str, hint: str) -> No
 
 def test_files_of_results(tmp_path: Path) -> None:
     """Have names with a slash, and paths with a sign."""
-    assert files_of(["results/a=x=y.csv"], ["results/a"], "b") == {"results/a": Path("x=y.csv")}
+    both = files_of(["results/a=x=y.csv", "results/a=z.csv"], ["results/a"], "b")
+    assert both == {"results/a": (Path("x=y.csv"), Path("z.csv"))}
 
 
 @pytest.mark.repeats
