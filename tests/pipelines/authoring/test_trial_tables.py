@@ -229,7 +229,7 @@ def test_tables_without_rows(tmp_path: Path) -> None:
     assert hint.endswith("--table payments=FILE --table support=FILE")
     assert saved(tables, tmp_path / "files", "orders")
     with pytest.raises(SourceFileError, match=r"payments: .*nothing.csv cannot be read"):
-        tried(tables, dict.fromkeys(("payments", "support"), [tmp_path / "nothing.csv"]))
+        tried(tables, {name: [tmp_path / "nothing.csv"] for name in ("payments", "support")})
 
 
 @pytest.mark.parametrize(
