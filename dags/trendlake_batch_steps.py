@@ -92,10 +92,3 @@ class BatchStepOperator(StepOperator):
         lines = [f"{item['pattern']} ({item['step']}): {item['reason']}" for item in failed[:SHOWN]]
         more = f"; and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
         return f"{len(failed)} of {len(self.patterns)} patterns failed: {'; '.join(lines)}{more}"
-
-
-class ReviseOperator(BatchStepOperator):
-    """A task of the DAG that revises a batch, whose command knows no steps."""
-
-    def _arguments(self, patterns: Sequence[str], steps: Sequence[str]) -> list[str]:
-        return list(patterns)

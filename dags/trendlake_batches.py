@@ -10,34 +10,26 @@ from airflow.sdk import DAG, AssetAlias, chain
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from trendlake_alerts import late
-from trendlake_batch_steps import BatchStepOperator, ReviseOperator
-from trendlake_dags import EPOCH, FROM, TO, defaults, on_new_versions, range_params, spark, timetable
+from trendlake_batch_steps import BatchStepOperator
+from trendlake_dags import EPOCH, FROM, TO, defaults, range_params, spark, timetable
 
 from trendlake.cep_core import Pattern
 from trendlake.cep_core.load import read_pattern
-from trendlake.jobs.actions.revise import REVISE_STEPS
 from trendlake.jobs.actions.steps import STEPS
 from trendlake.pipelines.authoring.pattern_page import batch_page
-from trendlake.pipelines.project.dag_names import batch_id, revision_id
+from trendlake.pipelines.project.dag_names import batch_id
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import load_profile
 from trendlake.pipelines.project.stores import refuse_airflow
 
 
 def batch_dags(name: str, paths: list[str]) -> dict[str, DAG]:
-    """The DAGs of a batch by id: its runs and, unless all its patterns are `weak`, their revisions. `paths`: the files
-    of its patterns, which agree on source and schedule."""
+    """The DAG of a batch by id. `paths`: the files of its patterns, which agree on source and schedule."""
     project = find_project()
     refuse_airflow(load_profile(project), project)
     read = {path: read_pattern(Path(path))[0] for path in paths}
     members = {path: pattern for path, pattern in read.items() if pattern is not None}
-    if not members:
-        return {}
-    dags = [runs_dag(name, members)]
-    revised = {path: pattern for path, pattern in members.items() if pattern.consistency != "weak"}
-    if revised:
-        dags.append(revise_dag(name, revised))
-    return {dag.dag_id: dag for dag in dags}
+    return {batch_id(name): runs_dag(name, members)} if members else {}
 
 
 def runs_dag(name: str, members: dict[str, Pattern]) -> DAG:
@@ -67,35 +59,6 @@ def runs_dag(name: str, members: dict[str, Pattern]) -> DAG:
             **spark(f"trendlake batch {name}", arguments),
         }
         chain(*(BatchStepOperator(step=step, **common) for step in STEPS))
-    return dag
-
-
-def revise_dag(name: str, members: dict[str, Pattern]) -> DAG:
-    """Updates published results of all patterns: a run for each new version of the source, as for one pattern."""
-    first = next(iter(members.values()))
-    tables = ", ".join(first.tables)
-    read = {table for item in members.values() for table in item.tables_read}
-    notified = not read & set(load_profile(find_project()).sources)
-    with DAG(
-        dag_id=revision_id(batch_id(name)),
-        description=f"Late, changed and deleted events of {tables} in the results of {len(members)} patterns",
-        schedule=on_new_versions(members.values(), notified=notified),
-        start_date=EPOCH,
-        catchup=False,
-        max_active_runs=1,
-        is_paused_upon_creation=False,
-        tags=["revise", *tags(members)],
-        default_args=defaults(owners(members)),
-    ) as dag:
-        arguments = ["revise", "--if-published", "--run-id", f"{name}.{{{{ run_id }}}}"]
-        common: dict[str, Any] = {
-            "patterns": list(members),
-            "results": AssetAlias(f"results_of_batch_{name}"),
-            "order": REVISE_STEPS,
-            "judge": REVISE_STEPS[-1],
-            **spark(f"trendlake batch {name} revise", arguments),
-        }
-        chain(*(ReviseOperator(step=step, **common) for step in REVISE_STEPS))
     return dag
 
 

@@ -50,6 +50,12 @@ from trendlake_batches import batch_dags
 
 globals().update(batch_dags({batch!r}, {paths!r}))
 '''
+REVISIONS = '''\
+"""The Airflow DAG that revises the results over a source. Written by Trendlake; digest of the texts: {digest}."""
+from trendlake_revisions import revision_dags
+
+globals().update(revision_dags({source!r}, {paths!r}))
+'''
 SOURCES = "sources-of-the-project.py"
 """No pattern has such a name, as none has `-`."""
 INGESTION = '''\
@@ -127,7 +133,7 @@ class PatternsBundle(BaseDagBundle):
 
 def prepare(folder: Path) -> None:
     """Imports what the Python files import, and reads the grammar of patterns and the contracts of their sources."""
-    for module in ("trendlake_dags", "trendlake_batches"):
+    for module in ("trendlake_dags", "trendlake_batches", "trendlake_revisions"):
         import_module(module)
     with suppress(TrendlakeError):  # of the project: each pattern's own file reports it
         project = find_project()
@@ -147,11 +153,14 @@ def loaders(folder: Path) -> dict[str, str]:
     files: dict[str, str] = {}
     for batch in names.batches.values():
         more |= dict.fromkeys(batch.members, MEMBER)
-        members = [path for path in texts if path.stem in batch.members and path.stem not in names.mistakes]
-        digest = sha256("\0".join(texts[path] for path in members).encode()).hexdigest()[:16]
-        paths = [str(path.absolute()) for path in members]
+        digest, paths = _together(texts, set(batch.members) - names.mistakes.keys())
         if paths:
             files[f"batch-{batch.name}.py"] = BATCH.format(batch=batch.name, digest=digest, paths=paths)
+    for source, revised in names.revised.items():
+        digest, paths = _together(texts, set(revised))
+        if paths:
+            file = f"revise-{source.replace('/', '_')}.py"
+            files[file] = REVISIONS.format(source=source, digest=digest, paths=paths)
     for path, text in texts.items():
         code = LOADER.format(path=str(path.absolute()), text=_commented(text), more=more.get(path.stem, ""))
         if path.stem in names.mistakes:
@@ -161,6 +170,13 @@ def loaders(folder: Path) -> dict[str, str]:
     if odd_entries(folder, _root(folder)):
         files[ODD_ENTRIES] = ODD.format(folder=str(folder.absolute()))
     return files
+
+
+def _together(texts: Mapping[Path, str], names: set[str]) -> tuple[str, list[str]]:
+    """The digest of the patterns' texts, by which Airflow sees a change of one, and the paths of their files."""
+    members = [path for path in texts if path.stem in names]
+    digest = sha256("\0".join(texts[path] for path in members).encode()).hexdigest()[:16]
+    return digest, [str(path.absolute()) for path in members]
 
 
 def _seen(folder: Path) -> str:

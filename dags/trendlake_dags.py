@@ -12,16 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import (
-    DAG,
-    Asset,
-    AssetAny,
-    AssetOrTimeSchedule,
-    CronDataIntervalTimetable,
-    CronTriggerTimetable,
-    Param,
-    chain,
-)
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, chain
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from airflow.sdk.exceptions import AirflowTimetableInvalid
@@ -36,7 +27,7 @@ from trendlake.jobs.airflow.notify import asset_of
 from trendlake.pipelines.authoring.pattern_page import pattern_page
 from trendlake.pipelines.authoring.validate import compiled_quietly
 from trendlake.pipelines.contracts.pattern_source import source_contract, sources_of
-from trendlake.pipelines.project.dag_names import ingestion_id, revision_id
+from trendlake.pipelines.project.dag_names import ingestion_id
 from trendlake.pipelines.project.paths import PUBLISHED, Project, find_project
 from trendlake.pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
 from trendlake.pipelines.project.stores import refuse_airflow
@@ -52,8 +43,8 @@ TO = "{{ params['to'] or data_interval_end.isoformat() }}"
 
 
 def pattern_dags(path: str, *, in_batch: bool = False) -> dict[str, DAG]:
-    """The DAGs of a pattern file by id: its runs and, unless its consistency is `weak`, its revisions. None if it is in
-    a batch, whose DAGs run it. Raises TrendlakeError with file and line for an error of the file, UnsafeStoreError."""
+    """The DAG of a pattern file by id; none if it is in a batch, whose DAG runs it. Raises TrendlakeError with file and
+    line for an error of the file, UnsafeStoreError."""
     project = find_project()
     profile = load_profile(project)
     refuse_airflow(profile, project)
@@ -61,10 +52,7 @@ def pattern_dags(path: str, *, in_batch: bool = False) -> dict[str, DAG]:
     if in_batch:
         timetable(pattern)
         return {}
-    dags = [runs_dag(pattern, path, page(project, pattern, plan, path))]
-    if pattern.consistency != "weak":
-        dags.append(revise_dag(pattern, path, notified=not set(pattern.tables_read) & set(profile.sources)))
-    return {dag.dag_id: dag for dag in dags}
+    return {pattern.name: runs_dag(pattern, path, page(project, pattern, plan, path))}
 
 
 def page(project: Project, pattern: Pattern, plan: AnyPlan, path: str) -> str:
@@ -100,39 +88,6 @@ def range_params() -> dict[str, Param]:
     return {
         name: Param(None, type=["null", "string"], format="date-time", description=text) for name, text in texts.items()
     }
-
-
-def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
-    """Updates published results: a run for each new version of a table. Other programs may write the source without
-    an event for Airflow; such a source is not `notified`, and there is a run at each time of the schedule too."""
-    with DAG(
-        dag_id=revision_id(pattern.name),
-        description=f"Late, changed and deleted events of {', '.join(pattern.tables)} in the results of {pattern.name}",
-        schedule=on_new_versions([pattern], notified=notified),
-        start_date=EPOCH,
-        catchup=False,
-        max_active_runs=1,  # a second run would have nothing to do
-        is_paused_upon_creation=False,  # it changes published results only
-        tags=["trendlake", "revise", pattern.kind, *pattern.tables, *pattern.tags],
-        default_args=defaults(pattern.owner),
-    ) as dag:
-        # A run started by an asset has no data interval and no logical date, and needs neither.
-        # A pattern without published results has nothing to revise, which is no failure.
-        arguments = ["revise", verbatim(path), "--if-published", "--run-id", "{{ run_id }}"]
-        submitted("revise", f"trendlake {pattern.name} revise", arguments, outlets=[results_asset(pattern.name)])
-    return dag
-
-
-def on_new_versions(patterns: Collection[Pattern], *, notified: bool) -> Any:
-    """The schedule of a DAG that revises patterns of one schedule: as `revise_dag` says; of several tables at an event
-    of any, be it a reference table."""
-    pattern, *_ = patterns
-    several = [source_asset(table) for table in sorted({table for one in patterns for table in one.tables_read})]
-    assets = several if len(several) == 1 else AssetAny(*several)
-    if notified or pattern.schedule is None:
-        return assets
-    times = CronTriggerTimetable(pattern.schedule, timezone=pattern.time_zone or "UTC")
-    return AssetOrTimeSchedule(timetable=times, assets=assets)
 
 
 def ingest_dags(read: Collection[str]) -> dict[str, DAG]:

@@ -34,8 +34,9 @@ class StepOperator(SparkSubmitOperator):
 
     order: Sequence[str] = STEPS
 
-    def __init__(self, *, step: str, **options: Any) -> None:
-        super().__init__(task_id=step, **options)
+    def __init__(self, *, step: str, task_id: str | None = None, **options: Any) -> None:
+        """`task_id`: the step, unless another is given."""
+        super().__init__(task_id=task_id or step, **options)
         self.step = step
 
     def execute(self, context: Context) -> None:
@@ -47,7 +48,7 @@ class StepOperator(SparkSubmitOperator):
             return
         self._start(context, ["--steps", ",".join(self._steps(context))])
 
-    def _start(self, context: Context, arguments: list[str]) -> dict[str, Any]:
+    def _start(self, context: Context, arguments: Sequence[str]) -> dict[str, Any]:
         """Starts an application with `arguments` more. Returns what later tasks are given of it."""
         with progress_file() as progress:
             self.application_args = [*(self.application_args or ()), *arguments, "--progress", str(progress)]

@@ -50,8 +50,8 @@ def revise_pattern(
 
 REPEATABLE = (FAULT, *PASSING)
 """Codes of errors after which another attempt may succeed."""
-REVISE_STEPS = ("revise", "all_revised")
-"""The tasks of the DAG that revises a batch: the second one fails if a pattern could not be revised."""
+REVISE_ALL = "revise-all"
+"""The step that is done when each pattern has been revised, or could not be. No pattern has such a name."""
 
 
 def revise_several(
@@ -69,21 +69,20 @@ def revise_several(
     documents = _revise_each(place, names, run_id, if_published=if_published)
     if progress is not None:
         failures = [
-            Failure(
-                document["pattern"],
-                name,
-                REVISE_STEPS[0],
-                f"[{error['code']}] {error['message']}",
-                mistake=error["code"] not in REPEATABLE,
-            )
+            Failure(document["pattern"], name, "revise", _reason(error), mistake=error["code"] not in REPEATABLE)
             for name, document in zip(names, documents, strict=True)
             if (error := document.get("error"))
         ]
         write_members(progress, failures, [item["pattern"] for item in documents if item.get("changed")])
-        if len(failures) < len(documents):
-            for step in REVISE_STEPS:
-                write_step(progress, step, f"{len(documents) - len(failures)} of {plural(len(documents), 'pattern')}")
+        write_step(progress, REVISE_ALL, f"{len(documents) - len(failures)} of {plural(len(documents), 'pattern')}")
     return verdict_of({"patterns": documents})
+
+
+def _reason(error: dict[str, Any]) -> str:
+    """One line of an error's document: of several parts the first, with its place."""
+    first = error.get("errors", [error])[0]
+    place = first["place"] and f"{Path(first['place']['file']).name}:{first['place']['line']}: "
+    return f"{place or ''}[{first['code']}] {first['message']}"
 
 
 def revise_source(place: Place, source: str, run_id: str | None) -> Verdict:

@@ -167,7 +167,7 @@ def page_of_present(place: Place, run: Run, record: Record) -> Path | None:
     published = commit_time(run.lake, run.warehouse.results(run.name), int(record.results_version or 0))
     if published is None:
         return None
-    edited = int(place.project.pattern_path(run.name).stat().st_mtime * 1e6)
+    edited = int(Path(run.pattern.document.name).stat().st_mtime * 1e6)
     since = moment(max(published, edited))
     table = None if record.basis.sources is None else record.basis.sources.table_id
     return places.pattern(run.name) if shows(places, run.name, record.source_version, table, since) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trendlake.cep_core.load import read_pattern
 from trendlake.pipelines.errors import ProjectError
-from trendlake.pipelines.project.dag_names import DagNames, ingestion_id, revision_id
+from trendlake.pipelines.project.dag_names import DagNames, former_revision_id, ingestion_id, source_revision_id
 from trendlake.pipelines.project.paths import TABLE_NAME, Project
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.project.table_names import refuse_template, shared_table
@@ -19,7 +19,7 @@ def refuse_source(project: Project, profile: Profile, name: str) -> None:
         raise error
     names = dag_names(project, profile)
     if name not in names.ingested and name not in profile.sources:
-        _refuse_dags([ingestion_id(name)], names)
+        _refuse_dags([ingestion_id(name), source_revision_id(name)], names)
 
 
 def refuse_pattern(project: Project, profile: Profile, name: str) -> None:
@@ -29,7 +29,9 @@ def refuse_pattern(project: Project, profile: Profile, name: str) -> None:
     if owner is not None:
         raise ProjectError(f"the results of '{owner}' are called '{name}': it was renamed", hint="take another name")
     if not (project.patterns / f"{name}.yaml").exists():
-        _refuse_dags([name, revision_id(name)], dag_names(project, profile))
+        former = former_revision_id(name)
+        another = [former] if (project.patterns / f"{former}.yaml").exists() else []
+        _refuse_dags([name, *another], dag_names(project, profile))
 
 
 def dag_names(project: Project, profile: Profile) -> DagNames:

@@ -86,8 +86,8 @@ def test_a_batch_is_one_dag(home: AirflowHome, airflow_commands: AirflowCommands
     assert "wihtin" in errors["legs_misspelt.py"]
     assert f"{odd}:9" in errors["legs_hourly.py"]
     assert "schedule: @hourly, but 'legs' of the same batch 'legs' has @daily" in errors["legs_hourly.py"]
-    assert {"batch_legs", "batch_legs_revise", "delay_snowball"} <= dags
-    assert not {"legs", "legs_by_airport", "legs_hourly", "legs_revise"} & dags
+    assert {"batch_legs", "flights_revise", "delay_snowball"} <= dags
+    assert not {"legs", "legs_by_airport", "legs_hourly", "batch_legs_revise"} & dags
     assert "ingest_flights" in dags  # Airflow may still list those of files that another test has removed
     sources = home.home / "bundles" / "patterns" / "dags" / "sources-of-the-project.py"
     assert "ingest_dags(['flights'])" in sources.read_text()
@@ -109,7 +109,7 @@ def test_a_member_that_fails(lake: Flights, home: AirflowHome, patterns: Path) -
     with home.running() as processes:
         home.wait_until_up(processes)
         api = AirflowApi(home.url, password_of(home.project))
-        wait(lambda: {"batch_rises", "rises_again_revise"} <= api.dag_ids())
+        wait(lambda: {"batch_rises", "results_rise_revise"} <= api.dag_ids())
         api.pause("batch_rises", False)
         api.trigger("batch_rises", "one", DAY)
         wait(lambda: api.run_state("batch_rises", "one") in DONE)
@@ -121,7 +121,7 @@ def test_a_member_that_fails(lake: Flights, home: AirflowHome, patterns: Path) -
         assert any("1 of 2 patterns failed: rise_often (check_source): [RESULTS_TYPE]" in line for line in log)
         assert [stage for _, stage, _ in records(lake, "rise")] == sorted(STEPS)
         assert records(lake, "rise_often") == [("rises.one", "check_source", "failed")]
-        assert api.waiting("rises_again_revise") == 1  # an event from which no run is started here
+        assert api.waiting("results_rise_revise") == 1  # an event from which no run is started here
 
         shutil.rmtree(table)
         api.clear("batch_rises", "one", "publish")

@@ -75,10 +75,15 @@ print("DAGS" + json.dumps({
             "owner": dag.owner, "tags": sorted(dag.tags), "catchup": dag.catchup,
             "schedule": [asset.name for asset in getattr(dag.timetable, "asset_condition", None).objects]
             if getattr(dag.timetable, "asset_condition", None) else None,
-            "times": getattr(getattr(dag.timetable, "timetable", None), "expression", None),
+            "times": [
+                item.expression
+                for item in getattr(getattr(dag.timetable, "timetable", None), "timetables", None)
+                or getattr(getattr(dag.timetable, "timetable", None), "_timetables", [])
+            ],
             "outlets": [outlet.name for task in dag.tasks for outlet in task.outlets],
             "paused": dag.is_paused_upon_creation,
-            "max_active_runs": dag.max_active_runs, "doc_md": dag.doc_md, "params": sorted(dag.params),
+            "max_active_runs": dag.max_active_runs, "description": dag.description,
+            "doc_md": dag.doc_md, "params": sorted(dag.params),
             "pools": sorted({task.pool for task in dag.tasks}),
             "callbacks": sorted({
                 callback.__name__
@@ -159,11 +164,12 @@ def scheduled(home: AirflowHome, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) -> None:
-    """One DAG a pattern file, one for its revisions, one for each source that is read, and no import error."""
+    """One DAG a pattern file, two for each source that is read, the one that revises also for results and tables of
+    others, and no import error."""
     assert described["errors"] == {}
-    wanted = names(home) | {f"{name}_revise" for name in names(home)} | {"ingest_flights"}
-    more = {READER, BESIDE, JOIN}
-    assert set(described["dags"]) == wanted | more | {f"{name}_revise" for name in more} | {"ingest_feeds"}
+    revised = {f"{source}_revise" for source in ("flights", "feeds", FOREIGN, "results_delay_snowball")}
+    patterns = names(home) | {READER, BESIDE, JOIN}
+    assert set(described["dags"]) == patterns | revised | {"ingest_flights", "ingest_feeds"}
 
 
 def test_what_all_parse_is_loaded_before(described: dict[str, Any]) -> None:
@@ -180,31 +186,38 @@ def test_its_savepoints_wait_for_their_turn(described: dict[str, Any]) -> None:
 
 
 def test_a_new_version_starts_the_revisions(home: AirflowHome, described: dict[str, Any]) -> None:
-    """Ingestion says that its source has a new version; every pattern that reads the source is revised then. Both are
-    switched on from the start, a pattern's own schedule is not."""
+    """Ingestion says that its source has a new version; every pattern that reads the source is revised then, by one
+    application and with a task each. Both are switched on from the start, a pattern's own schedule is not."""
     assert described["dags"]["ingest_flights"]["outlets"] == ["source_flights"]
     assert described["dags"]["ingest_flights"]["paused"] is False
+    revision = described["dags"]["flights_revise"]
+    assert revision["schedule"] == ["source_flights"]
+    every, *each = revision["edges"]
+    assert every == ["revise-all", sorted(names(home))]
+    assert sorted(each) == [[name, []] for name in sorted(names(home))]
+    assert revision["operators"] == ["ReviseAll", "Revised"]
+    assert revision["max_active_runs"] == 1
+    assert revision["paused"] is False
+    assert revision["description"] == "New versions of flights in the results of 10 patterns".replace(
+        "10", str(len(names(home)))
+    )
     for name in names(home):
-        revision = described["dags"][f"{name}_revise"]
-        assert revision["schedule"] == ["source_flights"]
-        assert revision["edges"] == [["revise", []]]
-        assert revision["max_active_runs"] == 1
-        assert revision["paused"] is False
         assert described["dags"][name]["paused"] is None  # as this Airflow has it: paused
 
 
 def test_a_table_of_others_is_looked_at_by_time_too(described: dict[str, Any]) -> None:
     """Nobody may tell Airflow that it has a new version. An event of the reference table's asset starts a revision."""
-    assert described["dags"]["delay_snowball_revise"]["times"] is None
-    revision = described["dags"][f"{BESIDE}_revise"]
-    assert (revision["schedule"], revision["times"]) == (sorted([f"source_{FOREIGN}", "source_flights"]), "30 6 * * *")
+    assert described["dags"]["flights_revise"]["times"] == []
+    revision = described["dags"][f"{FOREIGN}_revise"]
+    assert sorted(revision["schedule"]) == sorted([f"source_{FOREIGN}", "source_flights"])
+    assert revision["times"] == ["30 6 * * *"]
 
 
 def test_results_start_the_revisions_of_who_reads_them(described: dict[str, Any]) -> None:
     """A run's publication and a revision each make a new version of them."""
-    for dag in ("delay_snowball", "delay_snowball_revise"):
-        assert described["dags"][dag]["outlets"] == ["results_delay_snowball"]
-    assert described["dags"][f"{READER}_revise"]["schedule"] == ["results_delay_snowball"]
+    assert described["dags"]["delay_snowball"]["outlets"] == ["results_delay_snowball"]
+    assert "revised_results_delay_snowball" in described["dags"]["flights_revise"]["outlets"]
+    assert described["dags"]["results_delay_snowball_revise"]["schedule"] == ["results_delay_snowball"]
     assert "Each row of the results of the pattern `delay_snowball` is an event" in described["dags"][READER]["doc_md"]
 
 
@@ -218,7 +231,7 @@ def test_a_file_of_queries_over_documents_is_one_dag(scheduled: dict[str, Any], 
     for part in ("same_title_in_channel:", "template", "| `document` | string |"):
         assert part in join["doc_md"]
     assert described["dags"]["ingest_feeds"]["outlets"] == ["source_feeds"]
-    assert described["dags"][f"{JOIN}_revise"]["schedule"] == ["source_feeds"]
+    assert described["dags"]["feeds_revise"]["schedule"] == ["source_feeds"]
 
 
 def test_what_is_ingested_reaches_the_command(printed: dict[str, str]) -> None:
@@ -266,7 +279,7 @@ def test_every_task_waits_for_spark_and_tells_why_it_failed(
 def test_a_deadline_is_a_deadline_of_the_runs(described: dict[str, Any]) -> None:
     """It counts from when a run is queued; revisions have none."""
     assert described["dags"][IN_TIME]["deadlines"] == [[7200.0, "trendlake_alerts.late"]]
-    assert described["dags"][f"{IN_TIME}_revise"]["deadlines"] == []
+    assert described["dags"]["flights_revise"]["deadlines"] == []
 
 
 def test_a_daily_run_covers_its_day(printed: dict[str, str]) -> None:

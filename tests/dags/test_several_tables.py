@@ -25,7 +25,7 @@ from trendlake.pipelines.spark.jars import jars_folder
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 
-REVISION = "unpaid_revise"
+REVISION = "orders_revise"
 LOOKUP: Mapping[str, Any] = {
     "table": "customers",
     "key": "customer_id",

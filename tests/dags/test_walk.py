@@ -249,7 +249,7 @@ def test_the_walk(tmp_path: Path) -> None:
     user.types("trendlake ingest readings readings.csv")
 
     with user.airflow() as api:
-        wait(lambda: {"rising", "rising_revise", "ingest_readings"} <= api.dag_ids())
+        wait(lambda: {"rising", "readings_revise", "ingest_readings"} <= api.dag_ids())
 
         # the daily run, by its schedule: yesterday
         user.types(commands("trendlake airflow dags unpause"))
@@ -263,7 +263,7 @@ def test_the_walk(tmp_path: Path) -> None:
         wait_for_runs(user, api, "rising", 3)
         month = shown(user)
         assert month == expected(every, set(days))
-        assert states(api, "rising_revise") == []
+        assert states(api, "readings_revise") == []
 
         # a reading that comes late: revised by itself
         began = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
@@ -272,13 +272,14 @@ def test_the_walk(tmp_path: Path) -> None:
         write({(late, "m2"): [(noon, HOT)]}, user.folder / "late.csv")
         assert "notified Airflow: source_readings" in user.types(commands("trendlake ingest"))
         every[late, "m2"].append((noon, HOT))
-        wait_for_runs(user, api, "rising_revise", 1)
+        wait_for_runs(user, api, "readings_revise", 1)
         revised = shown(user)
         assert revised == expected(every, set(days))
         assert revised != month
-        (run,) = api.runs("rising_revise")
-        (task,) = api.tasks("rising_revise", run["dag_run_id"])
-        log = "\n".join(api.log("rising_revise", run["dag_run_id"], "revise", task["try_number"]))
+        (run,) = api.runs("readings_revise")
+        tries = {task["task_id"]: task["try_number"] for task in api.tasks("readings_revise", run["dag_run_id"])}
+        assert set(tries) == {"revise-all", "rising"}
+        log = "\n".join(api.log("readings_revise", run["dag_run_id"], "revise-all", tries["revise-all"]))
         assert "1 updated" in log
         assert "notified Airflow" not in log  # its outlet has
 
@@ -293,7 +294,7 @@ def test_the_walk(tmp_path: Path) -> None:
         assert "next: trendlake revise" not in printed
         mended = every[days[-3], "m2"]
         mended[12] = (mended[12][0], MENDED)
-        wait_for_runs(user, api, "rising_revise", 2)
+        wait_for_runs(user, api, "readings_revise", 2)
         repaired = shown(user)
         assert repaired == expected(every, set(days))
         assert repaired != revised

@@ -100,7 +100,7 @@ def test_a_revision_of_several(project: Path) -> None:
     output_of("ingest", "trades", "more.csv")
     with progress_file() as progress:
         output_of("revise", "falling", "rising", "--if-published", "--progress", progress)
-        assert list(steps_done(progress)) == ["revise", "all_revised"]
+        assert steps_done(progress) == {"revise-all": "2 of 2 patterns"}
         assert members_done(progress) == ([], ["falling"])
     with progress_file() as progress:
         output_of("revise", "falling", "rising", "--progress", progress, code=1)
@@ -108,3 +108,4 @@ def test_a_revision_of_several(project: Path) -> None:
         assert ([item.pattern for item in failures], changed) == (["rising"], [])
         assert isinstance(failures[0], Failure)
         assert failures[0].mistake
+        assert steps_done(progress) == {"revise-all": "1 of 2 patterns"}

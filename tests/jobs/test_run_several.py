@@ -79,6 +79,8 @@ def test_a_file_outside_of_the_project_s_patterns(project: Path) -> None:
     rows = documents("run", "steep.yaml", "rising", *DAY)
     assert [(row["pattern"], row["state"]) for row in rows] == [("steep", "succeeded"), ("rising", "succeeded")]
     assert Path(rows[0]["site"]).is_file()
+    for _ in range(2):  # its page shows what is there
+        assert "nothing to change" in output_of("revise", "steep.yaml")
     (project / "falling.yaml").write_text(FALLING)
     assert "patterns of one name" in output_of("run", "falling.yaml", "falling", *DAY, code=1)
 

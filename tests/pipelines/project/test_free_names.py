@@ -133,10 +133,11 @@ def weak(text: str) -> str:
 
 
 CLASHES = [
-    ({"x": plain}, "x_revise", plain, "revises the pattern 'x'"),
+    ({"x": plain}, "x_revise", plain, "revised the pattern 'x' in version 0.2"),
+    ({"x": plain}, "trades_revise", plain, "revises the results over 'trades'"),
     ({"x": batch_of("b")}, "batch_b", plain, "runs the batch 'b'"),
-    ({"x": batch_of("b")}, "batch_b_revise", plain, "revises the batch 'b'"),
-    ({"x": batch_of("b")}, "y", batch_of("b_revise"), "revises the batch 'b'"),
+    ({"x": batch_of("b")}, "batch_b_revise", plain, "revised the batch 'b' in version 0.2"),
+    ({"x": batch_of("b")}, "y", batch_of("b_revise"), "revised the batch 'b' in version 0.2"),
     ({}, "ingest_trades", plain, "ingests files into the source 'trades'"),
 ]
 """Patterns of a project, one more, and what its DAG would do already."""
