@@ -50,7 +50,7 @@ PUBLISHED = 500_000
 """Rows of the windows of a run, staged or published, that are compared and written."""
 REFERENCE_BYTES = 256 << 20
 """Bytes of the columns of a reference table that lookups read: every worker holds them."""
-REVISED = 250_000
+REVISED = 500_000
 """Rows of a revision: those that have changed, and those of the windows that they touch."""
 STRETCHES = 1_000
 """Stretches of windows, apart from one another, that a revision computes one after the other."""
