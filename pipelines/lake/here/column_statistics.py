@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.parquet import FileMetaData, ParquetFile, Statistics
+from pyarrow.parquet import ParquetFile, Statistics
 
 from trendlake.cep_core.events.names import same_name
 from trendlake.pipelines.lake import limits
@@ -87,31 +87,25 @@ def statistics_of(table: TableHere, names: Sequence[str]) -> dict[str, ColumnSta
 
 
 def _look_into(path: Path, file: ParquetFile, tallies: dict[str, _Tally]) -> None:
-    about, schema = file.metadata, file.schema
-    fields = set(file.schema_arrow.names)
+    about, schema, fields = file.metadata, file.schema, {same_name(name) for name in file.schema_arrow.names}
     places = {schema.column(place).path: place for place in range(len(schema))}
+    times = [name for name, tally in tallies.items() if name in places and pa.types.is_timestamp(tally.kind)]
+    raw = {name: _is_micros(schema.column(places[name])) for name in times}
+    absent = {name for name in tallies if same_name(name) not in fields}
     old = from_old_calendar(file.schema_arrow.metadata or {})
-    for name, tally in tallies.items():
-        place = places.get(name)
-        raw = place is not None and _is_micros(schema.column(place))
-        absent = not any(same_name(name) == same_name(other) for other in fields)
-        for group in range(about.num_row_groups):
-            rows, statistics = about.row_group(group).num_rows, _statistics(about, group, place)
-            nulls = rows if absent else None if statistics is None else _nulls(statistics)
-            ends = None if statistics is None or old else _ends(statistics, tally.kind, raw=raw)
+    for at in range(about.num_row_groups):
+        group = about.row_group(at)
+        rows = group.num_rows
+        for name, tally in tallies.items():
+            column = group.column(places[name]) if name in places else None
+            statistics = None if column is None else column.statistics
+            nulls = rows if name in absent else None if statistics is None else _nulls(statistics)
+            ends = None if statistics is None or old else _ends(statistics, tally.kind, raw=raw.get(name, False))
             if nulls is not None and (nulls == rows or ends is not None):
                 tally.add(nulls, ends if nulls < rows else None)
             else:
-                tally.leave(path, group, rows, _size(about, group, place))
-
-
-def _statistics(about: FileMetaData, group: int, place: int | None) -> Statistics | None:
-    return None if place is None else about.row_group(group).column(place).statistics
-
-
-def _size(about: FileMetaData, group: int, place: int | None) -> int:
-    row_group = about.row_group(group)
-    return int(row_group.total_byte_size if place is None else row_group.column(place).total_uncompressed_size)
+                size = group.total_byte_size if column is None else column.total_uncompressed_size
+                tally.leave(path, at, rows, size)
 
 
 def _nulls(statistics: Statistics) -> int | None:

@@ -12,9 +12,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import yaml
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from playwright.sync_api import Browser
 
 from tests.support.browser import DESK, browser, opened
@@ -24,9 +25,12 @@ from trendlake.jobs.terminal.workspace import find_place, session
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.column_statistics import statistics_of
 from trendlake.pipelines.lake.here.read import table_here
+from trendlake.pipelines.lake.lake import Lake
+from trendlake.pipelines.lake.warehouse import Warehouse
+from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.report.places import Places
 from trendlake.pipelines.report.words import stamp
-from trendlake.pipelines.site.build import Site, refresh_patterns
+from trendlake.pipelines.site.build import Site, build_site, refresh_patterns
 
 PHONE = 360
 COLUMNS = "id", "at", "company", "price", "shares", "day", "open", "note"
@@ -326,3 +330,37 @@ def test_a_source_without_a_table_or_with_a_mistake_has_a_page(site: Site, tmp_p
         assert states["falling"] == "No page yet"
     finally:
         contract.write_text(text)
+
+
+def test_a_table_of_other_programs(site: Site, tmp_path: Path) -> None:
+    """Its commits are named by their operations and counted as those say it; the page of a contract that is gone is
+    removed."""
+    path, text = tmp_path / "ticks", (site.project.contracts / "quotes.yaml").read_text()
+    row = {"id": ["a", "b", "c"], "at": [datetime(2026, 1, 5, 9, tzinfo=UTC)] * 3, "company": ["A", "A", None]}
+    write_deltalake(path, pa.table(row | {"bid": [1.5, 2.5, None]}))
+    DeltaTable(path).delete("id = 'a'")
+    DeltaTable(path).update(updates={"bid": "3.0"}, predicate="id = 'b'")
+    project = Project(tmp_path / "project", tmp_path / "state")
+    for folder in (project.patterns, project.contracts):
+        folder.mkdir(parents=True)
+    for name in ("ticks", "gone"):
+        (project.contracts / f"{name}.yaml").write_text(text.replace("quotes", name))
+    lake = Lake(Warehouse(str(tmp_path / "warehouse"), elsewhere={"ticks": str(path)}), no_spark, plain_paths=True)
+    other = Site(lake, project, Places(tmp_path / "reports"))
+    assert [item.failure for item in build_site(other, [])] == ["", "", ""]
+    page = other.places.source("ticks")
+    assert str(path) in page.read_text(encoding="utf-8")
+    rows = tables(page)
+    assert [row[1] for row in rows["deliveries"][1:]] == [
+        f"Another program: {one}" for one in ("UPDATE", "DELETE", "WRITE")
+    ]
+    assert [row[3:] for row in rows["deliveries"][1:]] == [["0", "1", "0"], ["0", "0", "1"], ["3", "0", "0"]]
+    assert {row[0]: row[2:5] for row in rows["columns"]}["bid"] == ["50 %", "3.0", "3.0"]
+    assert "source that other programs write" in other.places.graph.read_text(encoding="utf-8")
+    (project.contracts / "gone.yaml").unlink()
+    build_site(other, [])
+    assert other.places.sources() == [page]
+
+
+def no_spark() -> Any:
+    raise AssertionError("Spark is started")
