@@ -134,14 +134,14 @@ def build_site(site: Site, files: Sequence[Path]) -> list[Built]:
     built = [_attempt(site, file, docs=True, together=together) for file in files]
     sources = [path.stem for path in site.project.source_contracts()]
     for page in set(site.places.sources()) - {site.places.source(name) for name in sources}:
-        page.unlink()  # its contract is gone
+        page.unlink(missing_ok=True)  # its contract is gone
     return [*built, *_sources(site, sources), Built("", _index(site))]
 
 
 def refresh_pattern(site: Site, file: Path) -> Path:
     """Builds the page of one pattern after a run of it, those of the tables that it reads, the graph, and the index, in
     which other patterns of the same source are compared with its version that is newest now. Data Docs are linked where
-    they exist: they take the longest."""
+    they exist: they take the longest. A table's page that cannot be made stays as it was."""
     page = _build(site, file, docs=False, together=Together(site, [file])).page
     _sources(site, _tables_of(site, [file]))
     _index(site)

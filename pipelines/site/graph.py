@@ -158,8 +158,11 @@ def _chain(project: Project, links: Links | None) -> list[str]:
 
 
 def has_source_page(project: Project, name: str) -> bool:
-    """Whether the site has a page of the table `name`: each one that has a contract."""
-    return not name.startswith(TEMPLATES) and fault_of(project.contracts / f"{name}.yaml", project.root) is None
+    """Whether the site has a page of the table `name`: each one that has a contract. A pattern file may name anything,
+    also a path to another file."""
+    if not TABLE_NAME.fullmatch(name) or name.startswith(TEMPLATES):
+        return False
+    return fault_of(project.contracts / f"{name}.yaml", project.root) is None
 
 
 def _below(places: Places, page: Path) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -74,10 +75,10 @@ ABSENT = NotHere("there is no table")
 
 
 def _table(lake: Lake, name: str) -> TableHere | NotHere:
-    """The newest version. A table in another file system would take Spark, which is not started for that."""
+    """The newest version. Spark is not started for a table in another file system."""
     path = lake.warehouse.source(name)
-    if "://" in path and lake.started is None:
-        return NotHere(f"it is at {path}")
+    if lake.needs_spark_for(path):
+        return NotHere(f"it takes Spark to look for it at {path}")
 
     def read() -> TableHere | NotHere:
         folder = lake.on_disk(path)
@@ -218,17 +219,17 @@ def _metric(commit: Commit, *names: str) -> int | None:
 def read_judgements(lake: Lake, names: Sequence[str]) -> dict[str, tuple[JudgementFacts, ...]] | None:
     """The newest steps that have judged rows of each of the sources `names`, the newest last. The run record is read
     twice, however many sources there are. None where this process does not read it."""
-    runs = tried(lambda: table_here(lake, lake.warehouse.runs))
+    path = lake.warehouse.runs
+    if lake.needs_spark_for(path):
+        return None
+    folder = tried(lambda: lake.on_disk(path))
+    if isinstance(folder, Path) and not (folder / "_delta_log").is_dir():
+        return {}  # no step has been recorded yet
+    runs = tried(lambda: table_here(lake, path))
     if isinstance(runs, NotHere):
-        return {} if not _is_there(lake) else None
+        return None
     judgements = tried(lambda: _judgements(runs, names))
     return None if isinstance(judgements, NotHere) else judgements
-
-
-def _is_there(lake: Lake) -> bool:
-    """Whether there is a run record: none before the first step."""
-    folder = tried(lambda: lake.on_disk(lake.warehouse.runs))
-    return isinstance(folder, NotHere) or folder is None or (folder / "_delta_log").is_dir()
 
 
 Row = dict[str, Any]

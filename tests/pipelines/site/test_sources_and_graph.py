@@ -31,6 +31,7 @@ from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.report.places import Places
 from trendlake.pipelines.report.words import stamp
 from trendlake.pipelines.site.build import Site, build_site, refresh_patterns
+from trendlake.pipelines.site.graph import has_source_page, read_graph, upstream_of
 
 PHONE = 360
 COLUMNS = "id", "at", "company", "price", "shares", "day", "open", "note"
@@ -330,6 +331,23 @@ def test_a_source_without_a_table_or_with_a_mistake_has_a_page(site: Site, tmp_p
         assert states["falling"] == "No page yet"
     finally:
         contract.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["../conf/patterns/falling", "results/../../x", "results_trends", "nowhere", "/etc/x", ""]
+)
+def test_only_tables_with_a_contract_have_a_page(site: Site, name: str) -> None:
+    """A pattern may name a path, which is no page's, and is not read."""
+    assert not has_source_page(site.project, name)
+    file = site.project.patterns / "odd_name.yaml"
+    file.write_text(yaml.safe_dump({"name": "odd_name", "source": name, "pattern": "A a"}))
+    try:
+        before = upstream_of(site.project, site.places, file)
+        assert [page for _, _, page in before.reads] == [""] * bool(name)
+        graph = read_graph(site.project, site.places, [], {})
+        assert [node.page for node, _ in graph.read_by("results/odd_name")] == [""] * bool(name)
+    finally:
+        file.unlink()
 
 
 def test_a_table_of_other_programs(site: Site, tmp_path: Path) -> None:
