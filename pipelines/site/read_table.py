@@ -15,10 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.events.names import same_name
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.contracts.contract import Column, Contract
-from trendlake.pipelines.errors import RecordDamagedError, StepOrderError
+from trendlake.pipelines.errors import RecordDamagedError
 from trendlake.pipelines.ingest.commits import changes_rows
 from trendlake.pipelines.ingest.deliver import is_whole
 from trendlake.pipelines.lake import limits
@@ -92,7 +93,7 @@ def _table(lake: Lake, name: str) -> TableHere | NotHere:
 def _newest(lake: Lake, contract: Contract, table: TableHere) -> datetime | None:
     """The event time that a run goes by; None where it takes more than this process reads."""
     source = OfContract(lake, contract)
-    with suppress(StepOrderError):
+    with suppress(TrendlakeError):  # of a table that is not as its contract says, or has no time that counts
         newest = tried(lambda: newest_good(source, table.version, (EARLIEST, limit_of(source, table.version) + 1)))
         return None if isinstance(newest, NotHere) or newest is None else moment(newest)
     return None

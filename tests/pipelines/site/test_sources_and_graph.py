@@ -354,7 +354,7 @@ def test_a_table_of_other_programs(site: Site, tmp_path: Path) -> None:
     """Its commits are named by their operations and counted as those say it; the page of a contract that is gone is
     removed."""
     path, text = tmp_path / "ticks", (site.project.contracts / "quotes.yaml").read_text()
-    row = {"id": ["a", "b", "c"], "at": [datetime(2026, 1, 5, 9, tzinfo=UTC)] * 3, "company": ["A", "A", None]}
+    row = {"id": ["a", "b", "c"], "at": [datetime(2026, 1, 5, 9, tzinfo=UTC)] * 3, "more": [["x"], None, ["y", "z"]]}
     write_deltalake(path, pa.table(row | {"bid": [1.5, 2.5, None]}))
     DeltaTable(path).delete("id = 'a'")
     DeltaTable(path).update(updates={"bid": "3.0"}, predicate="id = 'b'")
@@ -373,7 +373,10 @@ def test_a_table_of_other_programs(site: Site, tmp_path: Path) -> None:
         f"Another program: {one}" for one in ("UPDATE", "DELETE", "WRITE")
     ]
     assert [row[3:] for row in rows["deliveries"][1:]] == [["0", "1", "0"], ["0", "0", "1"], ["3", "0", "0"]]
-    assert {row[0]: row[2:5] for row in rows["columns"]}["bid"] == ["50 %", "3.0", "3.0"]
+    columns = {row[0]: row[1:5] for row in rows["columns"][1:]}
+    assert columns["bid"] == ["double", "50 %", "3.0", "3.0"]
+    assert columns["company"] == ["string\nnot in the table", "–", "–", "–"]
+    assert columns["more"] == ["array<string>\nnot in the contract", "50 %", "not known", "not known"]
     assert "source that other programs write" in other.places.graph.read_text(encoding="utf-8")
     (project.contracts / "gone.yaml").unlink()
     build_site(other, [])
