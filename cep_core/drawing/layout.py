@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from trendlake.cep_core.drawing.boxes import PORT, START_RADIUS, Box, Shape, label_box, node_box, shape
 from trendlake.cep_core.drawing.graph import Graph
+from trendlake.cep_core.drawing.settle import settled
 
 BETWEEN = 10.0
 """Least distance of two neighbours in a rank."""
@@ -241,24 +242,11 @@ class _Layout:
                 break
 
     def _settle(self, rank: Sequence[int], wishes: Sequence[float], weights: Sequence[float]) -> None:
-        """Least squares under the order: pools of neighbours that would overlap share one offset (PAVA)."""
-        shifts, down = [], 0.0
-        for k, index in enumerate(rank):
-            if k:
-                above, below = self.places[rank[k - 1]].box, self.places[index].box
-                down += above.down + BETWEEN + below.up
-            shifts.append(down)
-        pools: list[tuple[float, float, int]] = []
-        for wish, shift, weight in zip(wishes, shifts, weights, strict=True):
-            value, count = wish - shift, 1
-            while pools and pools[-1][0] > value:
-                other, heavy, many = pools.pop()
-                value = (value * weight + other * heavy) / (weight + heavy)
-                weight, count = weight + heavy, count + many
-            pools.append((value, weight, count))
-        settled = [value for value, _, count in pools for _ in range(count)]
-        for index, value, shift in zip(rank, settled, shifts, strict=True):
-            self.places[index].y = value + shift
+        """As `settled` in the order of the rank."""
+        boxes = [self.places[index].box for index in rank]
+        distances = [above.down + BETWEEN + below.up for above, below in pairwise(boxes)]
+        for index, y in zip(rank, settled(wishes, weights, distances), strict=True):
+            self.places[index].y = y
 
     def _drawn(self, ranks: Sequence[Sequence[int]], ports: Mapping[tuple[int, int], float]) -> Layout:
         top = min(place.y - place.box.up for place in self.places)

@@ -153,7 +153,8 @@ def site(
 ) -> Verdict:
     """Write the reports as a static site.
 
-    Writes an index, a page for each pattern, and the Great Expectations pages of its last check.
+    Writes an index, a page for each pattern, and the Great Expectations pages of its last check. Also a page for each
+    source, and a graph of all tables and patterns.
 
     Example: trendlake site
     """

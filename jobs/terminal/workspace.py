@@ -350,24 +350,29 @@ def site_of(place: Place, lake: Lake) -> Site:
 
 
 def build_site(place: Place, patterns: list[str]) -> Verdict:
-    """Writes the pages of `patterns` (default: all) and the index; good if every page was written. Raises
-    ProjectError."""
+    """Writes the pages of `patterns` (default: all), of all sources, the graph and the index; good if every page was
+    written. Raises ProjectError."""
     from trendlake.pipelines.site.build import build_site as build
 
     project = place.project
     files = [project.pattern_path(name) for name in patterns] or project.pattern_files()
-    pages, failures, index = [], [], None
+    pages, sources, failures, index = [], [], [], None
     with session(place, "trendlake site") as lake:
         for built in build(site_of(place, lake), files):
             card = built.card
+            sort = "source" if built.of_source else "pattern"
             if built.failure:
-                failures.append({"pattern": built.name, "failure": built.failure})
+                failures.append({sort: built.name, "failure": built.failure})
                 print_error(f"{built.name}: its page could not be written: {built.failure}")
                 continue
-            if card is None:
+            said = "all patterns and tables"
+            if built.of_source:
+                sources.append({"source": built.name, "page": built.page})
+                said = "source"
+            elif card is None:
                 index = built.page
             else:
                 pages.append({"pattern": built.name, "page": built.page, "card": card})
-            said = f"{card.word}; {card.fresh}; {plural(card.rows or 0, 'row')}" if card else "all patterns"
+                said = f"{card.word}; {card.fresh}; {plural(card.rows or 0, 'row')}"
             say(f"{built.name:<30} {said:<50} {built.page}")
-    return Verdict({"index": index, "pages": pages, "failures": failures}, good=not failures)
+    return Verdict({"index": index, "pages": pages, "sources": sources, "failures": failures}, good=not failures)

@@ -136,6 +136,10 @@ class Lake:
         parent = self._folders[folder]
         return None if parent is None else parent / name
 
+    def needs_spark_for(self, path: str) -> bool:
+        """Whether to say where Spark's `path` is would start a session."""
+        return self._session is None and not (self._plain_paths and path.startswith("/"))
+
     def _on_disk_by_hadoop(self, path: str) -> Path | None:
         files, folder = folder_of(self, path)
         uri = files.makeQualified(folder).toUri()

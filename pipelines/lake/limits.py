@@ -73,3 +73,5 @@ CHANGES_READ = 10_000
 """Changes of a publication that a page reads."""
 CHANGES_SAMPLED = 100_000
 """Changes of a publication from which a page takes a sample: the changes of a larger one are not read again."""
+STATISTICS = 100_000
+"""Statistics of files that the page of a source reads, one for each column of each row group."""

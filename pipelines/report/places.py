@@ -14,14 +14,26 @@ from trendlake.pipelines.lake.warehouse import folder_name
 
 @dataclass(frozen=True)
 class Places:
-    """The site under `root`: a page of all patterns, a folder for each with its page, its runs' and its checks'. Links
-    between them are relative, so that the folder can be moved, sent, or opened from a disk."""
+    """The site under `root`: a page of all patterns, a folder for each with its page, its runs' and its checks'; the
+    graph, and a page for each source. Links between them are relative, so that the folder can be moved, sent, or opened
+    from a disk."""
 
     root: Path
 
     @property
     def index(self) -> Path:
         return self.root / "index.html"
+
+    @property
+    def graph(self) -> Path:
+        return self.root / "graph.html"
+
+    def source(self, name: str) -> Path:
+        """The page of a source or reference table. No pattern's name has a hyphen: the folder is not a pattern's."""
+        return self.root / "source-pages" / f"{folder_name(name)}.html"
+
+    def sources(self) -> list[Path]:
+        return sorted(self.root.glob("source-pages/*.html"))
 
     def pattern(self, name: str) -> Path:
         return self.root / name / "index.html"

@@ -5,6 +5,7 @@ longer compiles.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from trendlake.cep_core import load
@@ -15,32 +16,68 @@ from trendlake.pipelines.project.paths import TABLE_NAME
 from trendlake.pipelines.report.facts import PatternFacts
 
 
-def _tables(sources: object) -> str:
-    """The tables of `sources`, by name: `orders, payments`."""
-    entries = sources.values() if isinstance(sources, Mapping) else ()
-    names = {str(entry.get("source", "")) if isinstance(entry, Mapping) else str(entry) for entry in entries}
-    return ", ".join(sorted(names))
+@dataclass(frozen=True)
+class Links:
+    """A pattern file's `name`, `kind` and `batch`, and the names of the tables that it reads: those of its events, and
+    those that its lookups read."""
+
+    name: str
+    kind: str
+    batch: str
+    tables: tuple[str, ...]
+    lookups: tuple[str, ...]
+
+
+def read_links(file: Path) -> Links:
+    """Of `file`, which may have mistakes; without the work that the other facts take."""
+    fields = _fields(file.read_text(encoding="utf-8"), file)
+    source = _text(fields.get("source")) or ""
+    return Links(
+        name=_name(fields, file),
+        kind=_text(fields.get("kind")) or "trends",
+        batch=_text(fields.get("batch")) or "",
+        tables=(source,) if source else _named(fields.get("sources"), "source"),
+        lookups=_named(fields.get("lookup"), "table"),
+    )
+
+
+def _named(entries: object, key: str) -> tuple[str, ...]:
+    """The tables of `sources` or `lookup`, by name, each once."""
+    values = entries.values() if isinstance(entries, Mapping) else ()
+    names = {_text(entry.get(key) if isinstance(entry, Mapping) else entry) or "" for entry in values}
+    return tuple(sorted(names - {""}))
+
+
+def _fields(content: str, file: Path) -> Mapping[str, object]:
+    """The keys of a file; none of one that is no YAML mapping."""
+    try:
+        loaded = plain(parse_yaml(content, str(file)).data)
+    except YamlSyntaxError:
+        return {}
+    return loaded if isinstance(loaded, Mapping) else {}
+
+
+def _name(fields: Mapping[str, object], file: Path) -> str:
+    """It becomes part of a page's path."""
+    name = _text(fields.get("name")) or ""
+    return name if TABLE_NAME.fullmatch(name) else file.stem
 
 
 def read_pattern(file: Path) -> PatternFacts:
     """The facts of `file`; a file that is no YAML mapping still gives its name and text."""
     content = file.read_text(encoding="utf-8")
-    try:
-        loaded = plain(parse_yaml(content, str(file)).data)
-    except YamlSyntaxError:
-        loaded = None
-    fields: Mapping[str, object] = loaded if isinstance(loaded, Mapping) else {}
+    fields = _fields(content, file)
     returns = fields.get("return")
-    name, kind = _text(fields.get("name")) or "", _text(fields.get("kind")) or "trends"
+    kind = _text(fields.get("kind")) or "trends"
     groups = KINDS[kind].groups if kind in KINDS else ()
     return PatternFacts(
-        name=name if TABLE_NAME.fullmatch(name) else file.stem,  # it becomes part of the report's path
+        name=_name(fields, file),
         kind=kind,
         description=_text(fields.get("description")) or "",
         owner=_text(fields.get("owner")),
         schedule=_text(fields.get("schedule")),
         batch=_text(fields.get("batch")),
-        source=_text(fields.get("source")) or _tables(fields.get("sources")),
+        source=_text(fields.get("source")) or ", ".join(_named(fields.get("sources"), "source")),
         pattern=_text(fields.get("pattern")),
         where=_texts(fields.get("where")),
         returns={str(key): str(value) for key, value in returns.items()} if isinstance(returns, Mapping) else {},

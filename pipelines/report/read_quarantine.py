@@ -98,8 +98,9 @@ def _texts(lake: Lake, columns: Sequence[pa.Array]) -> list[list[Any]]:
         else:
             texts[i] = as_text.to_pylist()
     if any(len(values) for values in others.values()):
+        frame = frame_of(lake.spark, pa.table(others))  # first: a column of Spark's needs a session that has started
         short = [sf.substring(sf.col(alias).cast("string"), 1, TEXT_LIMIT + 1).alias(alias) for alias in others]
-        written = frame_of(lake.spark, pa.table(others)).select(*short).collect()
+        written = frame.select(*short).collect()
         texts |= {int(alias[1:]): [row[alias] for row in written] for alias in others}
     return [texts.get(i, []) for i in range(len(columns))]
 

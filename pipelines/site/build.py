@@ -1,4 +1,5 @@
-"""Building the site: facts of each pattern, its page and its card, then the page of all cards."""
+"""Building the site: facts of each pattern, its page and its card; then the pages of sources, the graph, and the page
+of all cards, which show the states of patterns."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 from trendlake.cep_core import AnyPlan, PatternWarning
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.pipelines.authoring.validate import compiled
-from trendlake.pipelines.contracts.contract import Contract
+from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.contracts.pattern_source import contract_of_events
 from trendlake.pipelines.error_text import in_words
 from trendlake.pipelines.lake.lake import Lake, exists, latest_version
@@ -25,7 +26,7 @@ from trendlake.pipelines.report.places import Places, alone, write_whole
 from trendlake.pipelines.report.read_pattern import read_pattern
 from trendlake.pipelines.results.ledger import Publications
 from trendlake.pipelines.runs.intervals import LocalTimes
-from trendlake.pipelines.site.cards import card_of, card_text, read_cards
+from trendlake.pipelines.site.cards import card_of, card_text, read_cards, read_sources
 from trendlake.pipelines.site.data_docs import NOT_CHECKED, build_data_docs, last_checked
 from trendlake.pipelines.site.facts import (
     Card,
@@ -37,11 +38,16 @@ from trendlake.pipelines.site.facts import (
     SourceFacts,
 )
 from trendlake.pipelines.site.freshness import read_freshness, read_source
+from trendlake.pipelines.site.graph import Graph, edges_of, has_source_page, links_of, read_graph, upstream_of
+from trendlake.pipelines.site.graph_page import graph_page
 from trendlake.pipelines.site.pages import index_page, pattern_page
 from trendlake.pipelines.site.read_changes import read_changes
 from trendlake.pipelines.site.read_overview import read_overview
 from trendlake.pipelines.site.read_runs import read_runs, verdict_of
 from trendlake.pipelines.site.read_shown import read_shown
+from trendlake.pipelines.site.read_table import read_deliveries, read_judgements, read_table
+from trendlake.pipelines.site.source_facts import JudgementFacts, SourcePageFacts
+from trendlake.pipelines.site.source_page import source_page
 from trendlake.pipelines.storage_errors import storage_error
 
 
@@ -64,7 +70,7 @@ class Together:
 
     def __init__(self, site: Site, files: Sequence[Path]) -> None:
         self._site = site
-        self._names = [file.stem for file in files]
+        self.names = tuple(file.stem for file in files)
         self._group: tuple[str, ...] = ()
         self._version: int | None = None
         self._runs: Mapping[str, RunsFacts] = {}
@@ -91,7 +97,7 @@ class Together:
         if name in self._group and version == self._version:
             return  # else another process has recorded a run meanwhile, which may be of this pattern
         self._version = version
-        groups = (tuple(self._names[at : at + GROUP]) for at in range(0, len(self._names), GROUP))
+        groups = (self.names[at : at + GROUP] for at in range(0, len(self.names), GROUP))
         group = next((group for group in groups if name in group), (name,))  # else a file of another name than its own
         try:
             self._read(group)
@@ -112,26 +118,33 @@ class Together:
 
 @dataclass(frozen=True)
 class Built:
-    """A page that was written: of a pattern, or of all (`name` empty). `failure`: why it was not, in one line."""
+    """A page that was written: of a pattern, of a source (`of_source`), or of all (`name` empty). `failure`: why it was
+    not, in one line."""
 
     name: str
     page: Path
     card: Card | None = None
     failure: str = ""
+    of_source: bool = False
 
 
 def build_site(site: Site, files: Sequence[Path]) -> list[Built]:
-    """The pages of the pattern `files`, with the Data Docs of their last checks, and the page of all patterns. One that
-    cannot be made leaves the others their pages."""
+    """The pages of the pattern `files`, with the Data Docs of their last checks, those of all sources, the graph, and
+    the page of all patterns. One that cannot be made leaves the others their pages."""
     together = Together(site, files)
     built = [_attempt(site, file, docs=True, together=together) for file in files]
-    return [*built, Built("", _index(site))]
+    sources = [path.stem for path in site.project.source_contracts()]
+    for page in set(site.places.sources()) - {site.places.source(name) for name in sources}:
+        page.unlink(missing_ok=True)  # its contract is gone
+    return [*built, *_sources(site, sources), Built("", _index(site))]
 
 
 def refresh_pattern(site: Site, file: Path) -> Path:
-    """Builds the page of one pattern after a run of it, and the index, in which other patterns of the same source are
-    compared with its version that is newest now. Data Docs are linked where they exist: they take the longest."""
+    """Builds the page of one pattern after a run of it, those of the tables that it reads, the graph, and the index, in
+    which other patterns of the same source are compared with its version that is newest now. Data Docs are linked where
+    they exist: they take the longest. A table's page that cannot be made stays as it was."""
     page = _build(site, file, docs=False, together=Together(site, [file])).page
+    _sources(site, _tables_of(site, [file]))
     _index(site)
     return page
 
@@ -142,6 +155,7 @@ def refresh_patterns(site: Site, files: Sequence[Path]) -> list[Built]:
     together = Together(site, files)
     built = [_attempt(site, file, docs=False, together=together) for file in files]
     try:
+        built += [page for page in _sources(site, _tables_of(site, files)) if page.failure]
         _index(site)
     except OSError as error:
         built.append(Built("index", site.places.index, failure=in_words(storage_error(error) or error)))
@@ -173,10 +187,65 @@ def forget_pattern(site: Site, name: str) -> None:
 
 
 def _index(site: Site) -> Path:
+    """And the graph, which has the same states."""
     places = site.places
     with alone(places.root):
-        write_whole(places.index, index_page(read_cards(places, site.project), datetime.now(UTC)).encode())
+        cards, now = read_cards(places, site.project), datetime.now(UTC)
+        graph = _graph(site, cards)
+        write_whole(places.graph, graph_page(graph, now).encode())
+        write_whole(places.index, index_page(cards, graph, now).encode())
     return places.index
+
+
+def _graph(site: Site, cards: Sequence[Card]) -> Graph:
+    return read_graph(site.project, site.places, cards, read_sources(site.places), site.lake.warehouse.elsewhere)
+
+
+def _tables_of(site: Site, files: Sequence[Path]) -> list[str]:
+    """The tables that patterns read and that have a page, each once."""
+    names = dict.fromkeys(name for file in files for name in edges_of(links_of(file)))
+    return [name for name in names if has_source_page(site.project, name)]
+
+
+def _sources(site: Site, names: Sequence[str]) -> list[Built]:
+    """The pages of these tables. One that cannot be made leaves the others theirs."""
+    if not names:
+        return []
+    graph = _graph(site, read_cards(site.places, site.project))
+    judgements = read_judgements(site.lake, names)
+    return [_source(site, name, graph, judgements) for name in names]
+
+
+def _source(site: Site, name: str, graph: Graph, judgements: Mapping[str, tuple[JudgementFacts, ...]] | None) -> Built:
+    page = site.places.source(name)
+    try:
+        own = None if judgements is None else judgements.get(name, ())
+        write_whole(page, source_page(_source_facts(site, name, own), graph).encode())
+    except Exception as error:  # whatever is wrong with one table
+        return Built(name, page, failure=in_words(storage_error(error) or error), of_source=True)
+    return Built(name, page, of_source=True)
+
+
+def _source_facts(site: Site, name: str, judgements: tuple[JudgementFacts, ...] | None) -> SourcePageFacts:
+    path, contract, mistake = site.project.contracts / f"{name}.yaml", None, ""
+    try:
+        contract = load_contract(site.project.own(path))
+    except TrendlakeError as error:
+        mistake = str(error)
+    delivered = {one.run_id: one.rows for one in judgements or () if not one.pattern}
+    deliveries, more = read_deliveries(site.lake, name, delivered)
+    return SourcePageFacts(
+        name=name,
+        file=_under(site.project, path),
+        contract=contract,
+        mistake=mistake,
+        place=site.lake.warehouse.elsewhere.get(name, ""),
+        table=read_table(site.lake, name, contract),
+        deliveries=deliveries,
+        more_deliveries=more,
+        judgements=judgements,
+        made_at=datetime.now(UTC),
+    )
 
 
 def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -> PatternPageFacts:
@@ -205,6 +274,7 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
     return PatternPageFacts(
         pattern=pattern,
         file=_under(site.project, file),
+        before=upstream_of(site.project, places, file, together.names),
         mistake=mistake,
         automaton="" if plan is None else drawn(plan, pattern.name),
         plan_hash="" if plan is None else plan.hash,

@@ -143,10 +143,8 @@ def read_cards(places: Places, project: Project | None = None) -> list[Card]:
     any card knows: a run or revision of one pattern reports the source of all. A card that another version of Trendlake
     has written is ignored until its pattern's next run. With the `project`, a pattern that it renamed is left out; the
     card of one whose file is gone reports that."""
-    stored = [card for path in places.cards() if (card := _read_card(path)) is not None]
-    newest: dict[str, SourceFacts] = {}
-    for item in sorted(stored, key=lambda item: item.card.made_at):
-        newest[item.card.source] = item.fresh.source
+    stored = _stored(places)
+    newest = _newest_sources(stored)
     cards = []
     for item in stored:
         if project is None or item.fresh.typed != item.card.name or project.table_of(item.card.name) is not None:
@@ -154,6 +152,19 @@ def read_cards(places: Places, project: Project | None = None) -> list[Card]:
         elif project.renamed(item.fresh.table) is None:
             cards.append(_without_file(item))
     return cards
+
+
+def read_sources(places: Places) -> dict[str, SourceFacts]:
+    """The tables of events of single sources, by name, as the cards of patterns know them."""
+    return _newest_sources(_stored(places))
+
+
+def _stored(places: Places) -> list[StoredCard]:
+    return [card for path in places.cards() if (card := _read_card(path)) is not None]
+
+
+def _newest_sources(stored: Sequence[StoredCard]) -> dict[str, SourceFacts]:
+    return {item.card.source: item.fresh.source for item in sorted(stored, key=lambda item: item.card.made_at)}
 
 
 def _without_file(stored: StoredCard) -> Card:

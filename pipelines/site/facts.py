@@ -155,6 +155,15 @@ class FreshFacts:
 
 
 @dataclass(frozen=True)
+class Upstream:
+    """Before a pattern: the tables that it `reads` (name, how, page below the site's root, empty where there is none);
+    and the patterns of its `chain`, whose results it reads or those read in turn, the nearest first (name, page)."""
+
+    reads: tuple[tuple[str, str, str], ...]
+    chain: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class DocsFacts:
     """The run whose Great Expectations' pages exist, or why there are none."""
 
@@ -165,11 +174,12 @@ class DocsFacts:
 
 @dataclass(frozen=True)
 class PatternPageFacts:
-    """All that a pattern's page says. `mistake`: why the file does not compile; `contracts`: of the tables that it
-    reads, None of one that cannot be read; `pages`: the run ids that have one."""
+    """All that a pattern's page says. `before`: what it reads; `mistake`: why the file does not compile; `contracts`:
+    of the tables of its events, None of one that cannot be read; `pages`: the run ids that have one."""
 
     pattern: PatternFacts
     file: str
+    before: Upstream
     mistake: str
     automaton: str
     plan_hash: str

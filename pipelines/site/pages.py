@@ -24,6 +24,8 @@ from trendlake.pipelines.report.words import duration, interval_label, stamp, up
 from trendlake.pipelines.site.cards import freshness_words, range_label
 from trendlake.pipelines.site.charts import Heat, cost, heat, totals_picture
 from trendlake.pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts
+from trendlake.pipelines.site.graph import Graph
+from trendlake.pipelines.site.graph_page import rows_of
 
 CHECKS_SHOWN = 200
 """Of those that all runs have kept."""
@@ -119,8 +121,8 @@ def pattern_page(facts: PatternPageFacts) -> str:
     )
 
 
-def index_page(cards: Sequence[Card], made_at: datetime) -> str:
-    """The HTML of the page of all patterns: those that need looking at first."""
+def index_page(cards: Sequence[Card], graph: Graph, made_at: datetime) -> str:
+    """The HTML of the page of all patterns: those that need looking at first; and of all tables in `graph`."""
     urgent = {"bad": 0, "warn": 1, "none": 3}
     ordered = sorted(cards, key=lambda c: (min(urgent.get(c.state, 2), urgent.get(c.fresh_state, 2)), c.name))
     counts = [
@@ -128,7 +130,8 @@ def index_page(cards: Sequence[Card], made_at: datetime) -> str:
         ("behind their source", sum(card.fresh_state == "warn" for card in cards)),
         ("up to date", sum(card.state != "bad" and card.fresh_state == "good" for card in cards)),
     ]
-    return rendered("index.html.j2", made_at, cards=ordered, counts=counts, run_href=_run_href)
+    tables = rows_of(graph, [node for node in graph.nodes if node.sort != "pattern"])
+    return rendered("index.html.j2", made_at, cards=ordered, counts=counts, run_href=_run_href, tables=tables)
 
 
 def _run_href(name: str, run_id: str) -> str:

@@ -152,7 +152,8 @@ def test_no_text_from_the_data_becomes_markup() -> None:
     assert {tag for tag, _ in markup.elements} - {tag for tag, _ in plain.elements} <= {"br", "details", "summary"}
     assert sum(tag == "script" for tag, _ in markup.elements) == 1
     assert not any(name.startswith("on") or name == "src" for _, attrs in markup.elements for name in attrs)
-    assert {attrs["href"] for _, attrs in markup.elements if "href" in attrs} == {"../../index.html", "../index.html"}
+    links = {"../../index.html", "../../index.html#sources", "../../graph.html", "../index.html"}
+    assert {attrs["href"] for _, attrs in markup.elements if "href" in attrs} == links
     assert all(evil in markup.text for evil in EVIL if evil.strip())
 
 

@@ -1,7 +1,8 @@
 """Texts of others on pages: each is shown as it is. No script of theirs runs, and nothing is asked of the network.
 
-Hostile are the description, owner, tags and constants of patterns, the columns, rules and words of contracts, event
-ids, groups and values of the events, quarantined rows, the name of a run, and the error of one that failed."""
+Hostile are the description, owner, tags, constants, tables and batch of patterns, the columns, rules and words of
+contracts, event ids, groups and values of the events, quarantined rows, the name of a run and of a feed, and the error
+of one that failed."""
 
 from __future__ import annotations
 
@@ -29,12 +30,12 @@ from trendlake.jobs.terminal import workspace
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.ingest.deliver import ingest
-from trendlake.pipelines.ingest.readers.files import feed_of, read_file
+from trendlake.pipelines.ingest.readers.files import read_file
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.project.paths import find_project
 from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.report.build import build_report
-from trendlake.pipelines.site.build import Site, build_site, plan_of
+from trendlake.pipelines.site.build import Site, build_site, plan_of, refresh_patterns
 
 pytestmark = pytest.mark.spark
 
@@ -100,6 +101,10 @@ def site(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Site:
     words = {"description": "\n".join(HOSTILE), "owner": " ".join(HOSTILE), "tags": list(HOSTILE)}
     for name, text in (("falling", FALLING), ("pairs", "name: pairs\n" + MATCHES)):
         (project.patterns / f"{name}.yaml").write_text(text + yaml_text(words))
+    tables = {f"T{number}": text for number, text in enumerate(HOSTILE)}
+    lookups = {f"l{number}": {"table": f"{text} lookup"} for number, text in enumerate(HOSTILE)}
+    odd = {"name": "odd", "kind": HOSTILE[1], "batch": HOSTILE[2], "sources": tables, "lookup": lookups}
+    (project.patterns / "odd.yaml").write_text(yaml_text(odd))
     place = Place(project, Profile(master="local[2]"))
     site = workspace.site_of(place, Lake.of(spark, place.warehouse))
     _deliver(site, place, "first.parquet", broken=True)
@@ -116,6 +121,7 @@ def site(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Site:
         )
     build_report(site.lake, project.patterns / "falling.yaml", "failed", site.places.root, None)
     built = build_site(site, [project.patterns / "falling.yaml", project.patterns / "pairs.yaml"])
+    built += refresh_patterns(site, [project.patterns / "odd.yaml"])
     assert not [item.failure for item in built if item.failure]
     return site
 
@@ -150,7 +156,7 @@ def _deliver(site: Site, place: Place, name: str, *, broken: bool) -> None:
     moments = pa.array([row["at"] for row in rows]).cast(pa.timestamp("us", "UTC"))
     pyarrow.parquet.write_table(table.set_column(1, "at", moments), file)
     contract = load_contract(place.project.contract_path("trades"))
-    ingest(site.lake, contract, [read_file(file, contract)], feed=feed_of(file), run_id=RUN)
+    ingest(site.lake, contract, [read_file(file, contract)], feed=" ".join(HOSTILE), run_id=RUN)
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +172,7 @@ def pages(site: Site) -> list[Path]:
 def test_pages_neither_run_nor_ask_for_anything(site: Site, chromium: Browser) -> None:
     """Opened, with every detail unfolded and every label of a chart read by the pointer. Chromium complains of a script
     that the page's policy refuses, and of a function that is not there."""
-    assert len(pages(site)) == 10
+    assert len(pages(site)) == 13
     for page in pages(site):
         with opened(chromium, page, DESK) as (shown, seen):
             shown.evaluate("for (const closed of document.querySelectorAll('details')) closed.open = true")
@@ -234,7 +240,38 @@ def test_the_index_shows_descriptions_as_they_are(site: Site, chromium: Browser)
         shown.locator(".filter").fill(HOSTILE[0])
         left = shown.locator(".cards tbody tr:visible").count()
     assert visible(" ".join(" ".join(HOSTILE).split())) in words
-    assert left == 2
+    assert left == 3
+
+
+def test_the_graph_shows_names_as_they_are(site: Site, chromium: Browser) -> None:
+    """Drawn, also in what is said of a box, and in the list: of tables and a batch that no file should name so."""
+    named = [*HOSTILE, *(f"{text} lookup" for text in HOSTILE)]
+    with opened(chromium, site.places.graph, DESK) as (shown, _):
+        listed = {visible(text) for text in shown.locator("#list ~ table tbody th").all_inner_texts()}
+        said = [visible(one.get_attribute("aria-label") or "") for one in shown.locator(".lineage .node").all()]
+        titles = [visible(text) for text in shown.locator(".lineage .edge title").all_text_contents()]
+        frame = visible(shown.locator(".lineage .frame title").text_content() or "")
+    assert {f"{visible(text)} source" for text in named} <= listed
+    assert {f"odd {verb} {visible(text)}" for verb, text in pairs_of(named)} <= set(titles)
+    assert all(any(one.startswith(f"{visible(text)}, source: No contract.") for one in said) for text in named)
+    assert frame == f"Batch {visible(HOSTILE[2])}"
+
+
+def pairs_of(named: list[str]) -> list[tuple[str, str]]:
+    return [("looks up" if text.endswith(" lookup") else "reads", text) for text in named]
+
+
+def test_a_source_s_page_shows_its_texts_as_they_are(site: Site, chromium: Browser) -> None:
+    """The contract's words, columns, rules, feeds and runs; the least and the greatest id and note."""
+    with opened(chromium, site.places.source("trades"), DESK) as (shown, _):
+        words = visible(str(shown.evaluate("document.body.textContent")))
+        ends = [visible(text) for text in shown.locator("#columns ~ .scroll td.end").all_text_contents()]
+    assert all(visible(text) in words for text in HOSTILE), [text for text in HOSTILE if visible(text) not in words]
+    assert COLUMN in words
+    assert RULE["name"] in words
+    assert visible(" ".join(HOSTILE)) in words  # the feed
+    assert words.count(visible(RUN)) >= 4
+    assert any(end.startswith(visible(max(HOSTILE, key=str.encode))[:20]) for end in ends)
 
 
 def test_data_docs_show_rules_as_they_are(site: Site, chromium: Browser) -> None:

@@ -102,7 +102,9 @@ def site(story: Flights, tmp_path_factory: pytest.TempPathFactory) -> Site:
     for run_id in ("two", "late"):
         build_report(story.lake, pattern, run_id, root)
     built = build_site(site, [pattern, pattern.parent / "never_run.yaml", pattern.parent / "wrong_file.yaml"])
-    assert [item.name for item in built] == ["test_pattern", "never_run", "wrong_file", ""]
+    assert [item.name for item in built if not item.of_source] == ["test_pattern", "never_run", "wrong_file", ""]
+    assert [item.name for item in built if item.of_source] == [path.stem for path in story.project.source_contracts()]
+    assert not [item.failure for item in built if item.failure]
     return site
 
 
@@ -116,7 +118,8 @@ def test_every_link_of_every_page_is_alive_and_relative(site: Site) -> None:
     """To a file of the site, and to a place that the file has."""
     root = site.places.root
     pages = {page: Links(page.read_text(encoding="utf-8")) for page in root.rglob("*.html")}
-    assert len(pages) == 8  # all, three patterns, two runs, two of Great Expectations
+    sources = len(site.project.source_contracts())
+    assert len(pages) == 9 + sources  # all, the graph, three patterns, two runs, two of Great Expectations
     followed = set()
     for page, said in pages.items():
         for link in said.links:
@@ -133,7 +136,8 @@ def test_every_link_of_every_page_is_alive_and_relative(site: Site) -> None:
 
 def test_pages_in_a_real_browser(site: Site, chromium: Browser, tmp_path: Path) -> None:
     """Nothing in the console, nothing asked of any network, nothing wider than a phone; light and dark differ."""
-    for page in sorted(site.places.root.rglob("*.html")):
+    others = {site.places.source(path.stem) for path in site.project.source_contracts() if path.stem != "flights"}
+    for page in sorted({*site.places.root.rglob("*.html")} - others):
         papers = set()
         for width, scheme in ((DESK, "light"), (PHONE, "dark")):
             with opened(chromium, page, width, scheme) as (shown, seen):
