@@ -15,7 +15,8 @@ from trendlake.jobs.actions.states import documents_of, print_repairs
 from trendlake.jobs.terminal.json_output import json_text
 from trendlake.jobs.terminal.lines import print_error, say
 from trendlake.jobs.terminal.options import values_of
-from trendlake.jobs.terminal.printing import cell, console, frame, minute, table_of
+from trendlake.jobs.terminal.printing import cell, console, frame, minute
+from trendlake.jobs.terminal.rows import table_of, unknown_rows
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import in_words, plural
 from trendlake.pipelines.errors import OtherFormError, ProjectError
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Shown:
     """Which rows `show` is asked for, as typed: `groups` are COLUMN=VALUE, `since` and `until` times, `as_of` a version
-    or a time, `out` a file for all of them."""
+    or a time, `out` a file for all of them, `ids` asks for the ids of events."""
 
     limit: int = 10
     groups: Sequence[str] = ()
@@ -44,6 +45,7 @@ class Shown:
     columns: str | None = None
     as_of: str | None = None
     out: Path | None = None
+    ids: bool = False
 
 
 def show(pattern: str, shown: Shown, as_json: bool, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
@@ -98,7 +100,7 @@ def print_results(
     else:
         title = f"{loaded.name}: the {which} of {plural(rows.selected, 'row')}"
         columns = names if shown.columns else None
-        console.print(table_of(plan, title, _documents(rows.table), columns, zone=loaded.time_zone))
+        console.print(table_of(plan, title, _documents(rows.table), columns, zone=loaded.time_zone, ids=shown.ids))
     if version is None:
         if rows.stale and not any(state.state == "earlier_form" for state in states):
             say(f"{loaded.name}: {plural(rows.stale, 'row')} of an earlier form of the pattern")
@@ -157,12 +159,8 @@ def print_table(lake: Lake, table: NamedTable, shown: Shown, *, as_json: bool = 
     if shown.out is not None:
         console.print(f"wrote {plural(rows.num_rows, 'row')} to {shown.out}", soft_wrap=True)
     else:
-        printed = Table(title=f"{table.name}: the latest of {plural(total, 'row')}", title_justify="left", **frame())
-        for name in names:
-            printed.add_column(name, overflow="fold")
-        for row in _documents(rows.select(names)):
-            printed.add_row(*[cell(value) for value in row.values()])
-        console.print(printed)
+        title = f"{table.name}: the latest of {plural(total, 'row')}"
+        console.print(unknown_rows(title, _documents(rows.select(names)), names, ids=shown.ids))
     print_repairs(table.name, states)
     console.print(table.path, soft_wrap=True)
     return None

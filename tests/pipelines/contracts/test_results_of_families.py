@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.conftest import ROOT
 from trendlake.cep_core import EventSchema, compile_query
-from trendlake.jobs.terminal.printing import table_of
+from trendlake.jobs.terminal.rows import table_of
 from trendlake.pipelines.contracts.results import contract_name, results_contract
 from trendlake.pipelines.report.words import lasted
 
@@ -68,4 +68,4 @@ def test_seconds_name_their_unit() -> None:
     row = {field.name: None for field in plan.result_schema} | {"longest": 10_140.0}
     console = Console(width=200, record=True, file=StringIO())
     console.print(table_of(plan, "watched", [row]))
-    assert " 2:49:00 " in console.export_text()
+    assert "\n2:49:00 " in console.export_text()

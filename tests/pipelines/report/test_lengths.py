@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from trendlake.cep_core import AnyPlan, EventSchema, compile_query
-from trendlake.jobs.terminal.printing import table_of
+from trendlake.jobs.terminal.rows import table_of
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.facts import RowResult, Window
 from trendlake.pipelines.report.read_windows import with_lengths
@@ -44,8 +44,8 @@ def _plan(request: pytest.FixtureRequest) -> AnyPlan:
         (1_500_000, "0:00:01.5"),
         (1, "0:00:00.000001"),
         (-60_000_000, "-0:01:00"),
-        (3 * 86_400_000_000 + LASTED, "3 days, 2:49:00"),
-        (2**63 - 1, "106751991 days, 4:00:54.775807"),
+        (3 * 86_400_000_000 + LASTED, "3 days 2:49:00"),
+        (2**63 - 1, "106751991 days 4:00:54.775807"),
     ],
 )
 def test_a_length_is_a_clock(micros: int, shown: str) -> None:
