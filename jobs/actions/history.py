@@ -143,7 +143,8 @@ def _change(
         row = after or before or {}
         return ", ".join(f"{name} {_text(reading, row, name)}" for name in names)
     changed = [name for name in names if _stored(before, name) != _stored(after, name)]
-    parts = [f"{name} {_text(reading, before, name)} -> {_text(reading, after, name)}" for name in changed]
+    texts = [(name, _text(reading, before, name), _text(reading, after, name)) for name in changed]
+    parts = [f"{name} {old} -> {new if new != old else f'{new}, others'}" for name, old, new in texts]  # as many events
     return ", ".join(parts) or "plan only"
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from trendlake.cep_core import AnyPlan
 from trendlake.jobs.terminal.printing import cell, frame, listed, precision_of, shortened
-from trendlake.pipelines.report.words import folded, lasted
+from trendlake.pipelines.report.amounts import folded, time_text
 from trendlake.pipelines.results.columns import IDS_OF_ROWS, Reading
 
 PLAIN = 80
@@ -190,5 +190,6 @@ class Texts:
         value = row[name]
         if name in self.reading.listed_ids and value is not None:
             return listed(value, None) if self.ids else folded(value)
-        text = lasted(self.reading.shape, name, value) if isinstance(value, int | float) else None
-        return text or cell(value, row.get(f"{name}_log10"), self.zone, self.precision)
+        if (unit := self.reading.unit(name)) and value is not None:
+            return time_text(value, unit)
+        return cell(value, row.get(f"{name}_log10"), self.zone, self.precision)

@@ -90,7 +90,7 @@ def run_tests(project: Project, file: Path) -> Iterator[Verdict]:
         warnings.simplefilter("ignore", PatternWarning)
         pattern, plan = compiled(project, project.pattern_path(file.stem))
     tables, read = TablesOfTests.of(sources_of(project, pattern), plan), Reading.of(plan)
-    order = (*read.measures, *read.groups, *read.times, *read.ids, *read.companions)
+    order = (*read.every, *read.companions)
     for place, test in load_tests(project.own(file), tables):
         try:
             rows = tables.results(test).select(order).to_pylist()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import types as st
 
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
+from trendlake.pipelines.report.cells import Cells
 from trendlake.pipelines.report.database import Column
 from trendlake.pipelines.report.facts import Measure
 
@@ -42,6 +43,11 @@ class Shape:
         if counts or not numbers:
             return cls(groups, measures, Measure(counts[0] if counts else "rows", True), companions)
         return cls(groups, measures, Measure(numbers[0], False), companions)
+
+    def read_as(self, cells: Cells) -> Shape:
+        """With the measures as people read them."""
+        measure = replace(self.measure, unit=cells.unit(self.measure.name))
+        return replace(self, measures=cells.in_order(self.measures), measure=measure)
 
     def columns(self) -> dict[str, Column]:
         """The columns that the report loads: groups as text (g0 ...), the window (`ws`, `we`), measures (v0 ...)

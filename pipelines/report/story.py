@@ -33,6 +33,8 @@ class Story:
     picture: Picture
     group_columns: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
+    ids: int = 0
+    """How many of `measures`, the last ones, name events."""
     texts: frozenset[str] = frozenset()
     """Those of `measures` that are no numbers."""
     group_heading: str = ""
@@ -71,6 +73,7 @@ def tell(facts: ReportFacts) -> Story:
         picture=drawn,
         group_columns=results.group_columns,
         measures=results.measures,
+        ids=len(results.ids),
         texts=text_columns(results.largest),
         group_heading="Peak window" if results.measure.is_count and not results.additive else one,
         groups=group_rows(results, drawn.log),

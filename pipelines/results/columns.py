@@ -74,6 +74,16 @@ class Reading:
         measures = tuple(name for name in names if name not in rest)
         return cls(measures, groups, times, ids, frozenset(companions), listed, shape)
 
+    def unit(self, name: str) -> int:
+        """Of a column of lengths of time, how many of its unit make a second; 0 of another one."""
+        micros = name in self.shape.durations or name in self.shape.micros
+        return 1_000_000 if micros else int(name in self.shape.seconds)
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """The columns in order, without the logarithms of counts."""
+        return (*self.measures, *self.groups, *self.times, *self.ids)
+
     @property
     def shown(self) -> tuple[str, ...]:
         """The columns that people are shown, in order: without the logarithm of each count and the ends of windows."""
@@ -85,5 +95,5 @@ class Reading:
         shown last. The end of a window is shown where its start is not."""
         shown = [name for name in self.shown if name in names]
         ends = [end for start, end in STARTS.items() if end in names and start not in names]
-        own = {*self.measures, *self.groups, *self.times, *self.ids, *self.companions}
+        own = {*self.every, *self.companions}
         return (*shown, *ends, *(name for name in names if name not in own))

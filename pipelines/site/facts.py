@@ -66,6 +66,8 @@ class ShownFacts:
     group_columns: tuple[str, ...]
     measures: tuple[str, ...]
     rows: tuple[RowResult, ...]
+    ids: tuple[str, ...] = ()
+    """The last of `measures`: those that name events."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
+from trendlake.pipelines.report.cells import Cells
 from trendlake.pipelines.report.database import HALF, Column, Database, logarithm, stretch, summed
 from trendlake.pipelines.report.facts import Measure, PatternFacts
 from trendlake.pipelines.report.layout import Layout, present
@@ -85,7 +86,7 @@ class Counts:
         if not {*layout.times} <= {*table.names}:
             return None
         if layout.windows:
-            return _windows(database, table, pattern)
+            return _windows(database, table, pattern, plan)
         return _stretches(database, table, pattern, layout, plan)
 
     def __post_init__(self) -> None:
@@ -156,9 +157,9 @@ def _largest_of_few(rows: str, keys: str) -> str:
     return f"SELECT unnest(arg_min({{{fields}}}, create_sort_key({order}))), {keys} FROM {rows} GROUP BY {keys}"
 
 
-def _windows(database: Database, table: Table, pattern: PatternFacts) -> Counts | None:
+def _windows(database: Database, table: Table, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
     """Of kind trends: a row is a window's already."""
-    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
+    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns)).read_as(Cells.of(plan, ()))
     name, count = shape.measure.name, shape.measure.is_count
     columns = {key: Column(group, "text") for key, group in zip(_keys(shape.groups), shape.groups, strict=True)}
     columns |= {"ws": Column("window_start"), "we": Column("window_end"), "h": Column(PLAN_HASH)}

@@ -77,13 +77,14 @@ class ResultsView:
 
 @dataclass(frozen=True)
 class RowsView:
-    """A table of result rows with all measures; `texts`: those that are no numbers."""
+    """A table of result rows with all measures, of which the last name events; `texts`: those that are no numbers."""
 
     heading: str
     note: str
     group_columns: tuple[str, ...]
     row_times: str
     measures: tuple[str, ...]
+    ids: int
     texts: frozenset[str]
     rows: tuple[LargestRow, ...]
 
@@ -201,6 +202,7 @@ def _shown(facts: PatternPageFacts) -> RowsView | None:
         shown.group_columns,
         "Window" if trends else "From – to",
         shown.measures,
+        len(shown.ids),
         text_columns(shown.rows),
         largest_rows(shown.rows, shown.measures, events=not trends),
     )

@@ -73,7 +73,7 @@ def _points(peaks: Sequence[Peak], measure: Measure) -> tuple[Point, ...]:
 def _amount(peak: Peak, measure: Measure) -> Amount:
     if measure.is_count:
         return Amount.of_count(None if peak.x is None else int(peak.x), peak.l)
-    return Amount(None if peak.x is None else float(peak.x))
+    return Amount(None if peak.x is None else float(peak.x), None, measure.unit)
 
 
 def _earlier(forms: Mapping[str | None, int], plan: AnyPlan | None, first: int, until: int) -> int:

@@ -18,7 +18,7 @@ from rich.console import Console
 from trendlake.cep_core import AnyPlan, EventSchema, compile_query, run_plan
 from trendlake.jobs.actions.show import changes_of, write_rows
 from trendlake.jobs.terminal.rows import Rows, table_of
-from trendlake.pipelines.report.words import length
+from trendlake.pipelines.report.amounts import length
 from trendlake.pipelines.results.columns import Reading
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
