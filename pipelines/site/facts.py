@@ -66,8 +66,10 @@ class ShownFacts:
     group_columns: tuple[str, ...]
     measures: tuple[str, ...]
     rows: tuple[RowResult, ...]
-    ids: tuple[str, ...] = ()
+    ids: tuple[str, ...]
     """The last of `measures`: those that name events."""
+    ranked: str
+    """The column by which rows are ranked."""
 
 
 @dataclass(frozen=True)

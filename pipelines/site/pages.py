@@ -14,9 +14,9 @@ from trendlake.pipelines.error_text import plural, several
 from trendlake.pipelines.lake.warehouse import folder_name
 from trendlake.pipelines.report.amounts import text
 from trendlake.pipelines.report.chart import NARROW, WIDE, svg
-from trendlake.pipelines.report.facts import CheckFacts, RunFacts
+from trendlake.pipelines.report.facts import CheckFacts, Measure, RunFacts
 from trendlake.pipelines.report.render import rendered
-from trendlake.pipelines.report.story import begin_with, noun
+from trendlake.pipelines.report.story import begin_with, most_of, noun
 from trendlake.pipelines.report.tables import LargestRow, Number, largest_rows, number, text_columns
 from trendlake.pipelines.report.verdict import SOURCE_STAGES, State, Verdict, outcome
 from trendlake.pipelines.report.view import Figure, definition, headed
@@ -196,8 +196,9 @@ def _shown(facts: PatternPageFacts) -> RowsView | None:
     every, trends = len(shown.rows) == shown.total, facts.pattern.kind == "trends"
     which = f"All {plural(shown.total, 'row')}" if every else f"The {len(shown.rows)} {shown.which} of"
     note = f"{which}, the {shown.which} first." if every else f"{which} {plural(shown.total, 'row')}."
+    most = most_of(noun(facts.pattern, shown.ranked), Measure(shown.ranked, True))
     return RowsView(
-        f"{upper_first(shown.which)} results, all measures",
+        "Latest rows" if shown.which == "latest" else f"Rows with {most}",
         note,
         shown.group_columns,
         "Window" if trends else "From – to",

@@ -17,7 +17,7 @@ from trendlake.pipelines.report.cells import Cells
 from trendlake.pipelines.report.facts import PatternFacts, RowResult, Window
 from trendlake.pipelines.report.layout import Layout, present
 from trendlake.pipelines.report.on_clock import local
-from trendlake.pipelines.results.columns import Reading, ranking_of
+from trendlake.pipelines.results.columns import Reading, rank_of, ranking_of
 from trendlake.pipelines.results.read import Selection, read_rows
 from trendlake.pipelines.results.spark_order import texts_here
 from trendlake.pipelines.site.facts import ShownFacts
@@ -40,7 +40,8 @@ def read_shown(lake: Lake, path: str, pattern: PatternFacts, plan: AnyPlan | Non
     cells = Cells.of(plan, ())
     measures = tuple(name for name in Reading.of(plan).chosen(names) if name not in hidden)
     shown = _rows(rows.table, layout, groups, measures, cells, plan, pattern.time_zone)
-    return ShownFacts(ranking_of(plan), rows.total, rows.stale, groups, measures, shown, cells.ids(measures))
+    ranked = rank_of(plan).removesuffix("_log10")
+    return ShownFacts(ranking_of(plan), rows.total, rows.stale, groups, measures, shown, cells.ids(measures), ranked)
 
 
 def _rows(
