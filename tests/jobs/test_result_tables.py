@@ -16,10 +16,11 @@ from pyarrow import parquet
 from rich.console import Console
 
 from trendlake.cep_core import AnyPlan, EventSchema, compile_query, run_plan
-from trendlake.jobs.actions.show import changes_of, write_rows
+from trendlake.jobs.actions.show import changes_of
 from trendlake.jobs.terminal.rows import Rows, table_of
 from trendlake.pipelines.report.amounts import length
 from trendlake.pipelines.results.columns import Reading
+from trendlake.pipelines.results.row_files import write_rows
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 SCHEMA = EventSchema(

@@ -19,12 +19,12 @@ from tests.support.promises import agree
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import IN_DRIVER, IN_WORKERS, Signals, signals
 from trendlake.cep_core import AnyPlan
-from trendlake.jobs.actions.show import write_rows
 from trendlake.jobs.terminal.rows import table_of
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.report.build import build_report
 from trendlake.pipelines.report.places import Places
 from trendlake.pipelines.results.read import Selection, read_rows
+from trendlake.pipelines.results.row_files import write_rows
 from trendlake.pipelines.site.build import Site, refresh_pattern
 
 pytestmark = pytest.mark.spark

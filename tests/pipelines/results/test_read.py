@@ -21,8 +21,8 @@ from tests.support.roads import only_spark
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import DAY_US, START_US, Signals, signals, tidy_batch
-from trendlake.jobs.terminal.json_output import json_text
 from trendlake.pipelines.errors import BadNumberError, BadTimeError, ProjectError
+from trendlake.pipelines.json_text import json_text
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.lake import latest_version, read_at
