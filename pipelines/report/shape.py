@@ -38,7 +38,7 @@ class Shape:
         groups = tuple(group_by) if returns and set(group_by) <= set(names) else tuple(before)
         rest = [n for n in names if n not in (*before, *groups, *_SYSTEM) and n not in companions]
         measures = tuple(n for n in returns if n in names and n not in companions) or tuple(rest)
-        counts = [n for n in measures if _is_count(schema[n].dataType)]
+        counts = [n for n in measures if is_count(schema[n].dataType)]
         numbers = [n for n in measures if isinstance(schema[n].dataType, st.NumericType)]
         if counts or not numbers:
             return cls(groups, measures, Measure(counts[0] if counts else "rows", True), companions)
@@ -62,5 +62,6 @@ class Shape:
         return groups | {"ws": Column("window_start"), "we": Column("window_end")} | values | logs
 
 
-def _is_count(kind: st.DataType) -> bool:
+def is_count(kind: st.DataType) -> bool:
+    """Whether values of this type are counts, which are added up."""
     return isinstance(kind, st.DecimalType) and kind.scale == 0

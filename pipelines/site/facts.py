@@ -31,6 +31,14 @@ class GroupFacts:
 
 
 @dataclass(frozen=True)
+class MeasureFacts:
+    """Another measure over time: `points` as `OverviewFacts.totals`, of windows in which it is known."""
+
+    measure: Measure
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
 class OverviewFacts:
     """All that is published. `unit`: what is counted in, a window or a stretch of that name. `totals`: over all groups
     (of a measure that does not add up: the largest), of each window; of the largest window of each `bucket_seconds`,
@@ -53,6 +61,7 @@ class OverviewFacts:
     group_count: int
     groups: tuple[GroupFacts, ...]
     heat_seconds: int | None
+    others: tuple[MeasureFacts, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from markupsafe import Markup
@@ -14,7 +14,7 @@ from trendlake.pipelines.error_text import plural, several
 from trendlake.pipelines.lake.warehouse import folder_name
 from trendlake.pipelines.report.amounts import text
 from trendlake.pipelines.report.chart import NARROW, WIDE, svg
-from trendlake.pipelines.report.facts import CheckFacts, Measure, RunFacts
+from trendlake.pipelines.report.facts import CheckFacts, Measure, PatternFacts, RunFacts
 from trendlake.pipelines.report.render import rendered
 from trendlake.pipelines.report.story import begin_with, most_of, noun
 from trendlake.pipelines.report.tables import LargestRow, Number, largest_rows, number, text_columns
@@ -63,13 +63,21 @@ class CheckRow:
 
 
 @dataclass(frozen=True)
-class ResultsView:
-    """The results in words and pictures."""
+class ChartView:
+    """A measure over time."""
 
+    name: str
     takeaway: str
     caption: str
     wide: Markup
     narrow: Markup
+
+
+@dataclass(frozen=True)
+class ResultsView:
+    """The results in words and pictures: of each measure a chart."""
+
+    charts: tuple[ChartView, ...]
     heat: Heat | None
     heat_note: str
     figures: tuple[Figure, ...]
@@ -164,7 +172,6 @@ def _results(facts: PatternPageFacts) -> ResultsView | None:
     if overview is None:
         return None
     what = noun(facts.pattern, overview.measure.name)
-    picture = totals_picture(overview, what)
     drawn = heat(overview)
     most = max(overview.totals, key=lambda point: point.amount.order)
     figures = [
@@ -177,14 +184,26 @@ def _results(facts: PatternPageFacts) -> ResultsView | None:
     first = begin_with(what, facts.pattern)
     label = f"{first} in the busiest {overview.unit}" if overview.measure.is_count else f"Largest {what}"
     figures.insert(0, Figure(label, number(most.amount), interval_label(most.window.start, most.window.end)))
+    others = [replace(overview, measure=one.measure, totals=one.points) for one in overview.others]
     return ResultsView(
+        charts=tuple(_chart(facts.pattern, one) for one in (overview, *others)),
+        heat=drawn,
+        heat_note=_heat_note(overview, what),
+        figures=tuple(figures),
+    )
+
+
+def _chart(pattern: PatternFacts, overview: OverviewFacts) -> ChartView:
+    """Of the measure of the overview, and its totals."""
+    what = noun(pattern, overview.measure.name)
+    first = begin_with(what, pattern)
+    picture, most = totals_picture(overview, what), max(overview.totals, key=lambda point: point.amount.order)
+    return ChartView(
+        name=first,
         takeaway=f"{first} over time: at most {text(most.amount)} in one {overview.unit}",
         caption=_caption(overview, first, picture.log),
         wide=Markup(svg(picture, WIDE)),
         narrow=Markup(svg(picture, NARROW)),
-        heat=drawn,
-        heat_note=_heat_note(overview, what),
-        figures=tuple(figures),
     )
 
 
