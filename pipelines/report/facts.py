@@ -168,12 +168,13 @@ class QuarantineFacts:
 @dataclass(frozen=True)
 class Measure:
     """The column a report counts or measures by. `is_count`: adds up over groups, may have a `_log10`
-    companion. `unit`: as of `Amount`.
+    companion. `unit`: as of `Amount`. `own`: the pattern's author has named it.
     """
 
     name: str
     is_count: bool
     unit: int = 0
+    own: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,31 @@ def _decoded(value: Any) -> Any:
 
 
 def write_rows(rows: pa.Table, out: Path) -> None:
-    """Writes rows to a CSV or Parquet file. In CSV a list is JSON text, and a text that a spreadsheet would run as a
-    formula is marked (`pipelines.ingest.readers.csv_texts`). Raises ProjectError."""
-    forms = {".csv": write_csv, ".parquet": write_table}
-    write = forms.get(out.suffix.lower())
-    if write is None:
+    """Writes rows to a CSV or Parquet file, as `content_of`. Raises ProjectError."""
+    suffix = out.suffix.lower()
+    if suffix not in (".csv", ".parquet"):
         raise ProjectError(f"{out} cannot be written: unknown file type", hint="files end in .csv or .parquet")
-    if write is write_csv:
-        for at, field in enumerate(rows.schema):
-            if pa.types.is_nested(field.type):
-                values = _values(rows.column(at))
-                texts = [None if value is None else json_text(value, None) for value in values]
-                rows = rows.set_column(at, field.name, pa.array(texts, pa.string()))
     try:
-        write(rows, out)
+        _write(rows, suffix, out)
     except OSError as error:
         raise ProjectError(f"{out} cannot be written: {error.strerror or error}") from None
+
+
+def content_of(rows: pa.Table, suffix: str) -> bytes:
+    """Of such a file, by its suffix (`.csv`, `.parquet`). In CSV a list is JSON text, and a text that a spreadsheet
+    would run as a formula is marked (`pipelines.ingest.readers.csv_texts`)."""
+    buffer = BytesIO()
+    _write(rows, suffix, buffer)
+    return buffer.getvalue()
+
+
+def _write(rows: pa.Table, suffix: str, out: Path | BytesIO) -> None:
+    if suffix == ".parquet":
+        write_table(rows, out)
+        return
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_nested(field.type):
+            values = _values(rows.column(at))
+            texts = [None if value is None else json_text(value, None) for value in values]
+            rows = rows.set_column(at, field.name, pa.array(texts, pa.string()))
+    write_csv(rows, out)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+import pyarrow as pa
+
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, RowResult, RunFacts
@@ -79,6 +81,14 @@ class ShownFacts:
     """The last of `measures`: those that name events."""
     ranked: str
     """The column by which rows are ranked."""
+
+
+@dataclass(frozen=True)
+class NewestFacts:
+    """The newest rows: those that the page shows, and those of the files next to it, columns of the plan's results."""
+
+    shown: ShownFacts
+    table: pa.Table
 
 
 @dataclass(frozen=True)
@@ -177,6 +187,14 @@ class DocsFacts:
 
 
 @dataclass(frozen=True)
+class ChainFacts:
+    """Patterns with a page: those whose results the pattern reads, and those that read its results."""
+
+    upstream: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class PatternPageFacts:
     """All that a pattern's page says. `mistake`: why the file does not compile; `contracts`: of the tables that it
     reads, None of one that cannot be read; `pages`: the run ids that have one."""
@@ -191,6 +209,8 @@ class PatternPageFacts:
     verdicts: Mapping[str, Verdict]
     overview: OverviewFacts | None
     shown: ShownFacts | None
+    newest: NewestFacts | None
+    chains: ChainFacts
     changes: ChangesFacts
     fresh: FreshFacts
     docs: DocsFacts

@@ -235,7 +235,7 @@ def _others(table: Table, names: Sequence[str], first: str, cells: Cells, *, cou
     are counts, which are added up."""
     schema = table.schema
     numbers = [
-        Measure(name, counted and is_count(schema[name].dataType), cells.unit(name))
+        Measure(name, counted and is_count(schema[name].dataType), cells.unit(name), own=True)
         for name in names
         if name != first and name in table.names and isinstance(schema[name].dataType, NumericType)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 from markupsafe import Markup
 
@@ -15,6 +16,7 @@ from trendlake.pipelines.lake.warehouse import folder_name
 from trendlake.pipelines.report.amounts import text
 from trendlake.pipelines.report.chart import NARROW, WIDE, svg
 from trendlake.pipelines.report.facts import CheckFacts, Measure, PatternFacts, RunFacts
+from trendlake.pipelines.report.places import Places
 from trendlake.pipelines.report.render import rendered
 from trendlake.pipelines.report.story import begin_with, most_of, noun
 from trendlake.pipelines.report.tables import LargestRow, Number, largest_rows, number, text_columns
@@ -23,7 +25,7 @@ from trendlake.pipelines.report.view import Figure, definition, headed
 from trendlake.pipelines.report.words import duration, interval_label, stamp, upper_first
 from trendlake.pipelines.site.cards import freshness_words, range_label
 from trendlake.pipelines.site.charts import Heat, cost, heat, totals_picture
-from trendlake.pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts
+from trendlake.pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts, ShownFacts
 
 CHECKS_SHOWN = 200
 """Of those that all runs have kept."""
@@ -116,6 +118,8 @@ def pattern_page(facts: PatternPageFacts) -> str:
         fresh=(fresh_state, fresh, fresh_note),
         results=_results(facts),
         shown=_shown(facts),
+        newest=_newest(facts),
+        downloads=[(file.suffix[1:], file.name) for file in Places(Path()).rows(facts.pattern.name)],
         runs=[_run_row(run, facts) for run in runs],
         cost=cost(runs),
         broken=[row for row in rows if not row.unbroken],
@@ -196,7 +200,7 @@ def _results(facts: PatternPageFacts) -> ResultsView | None:
 def _chart(pattern: PatternFacts, overview: OverviewFacts) -> ChartView:
     """Of the measure of the overview, and its totals."""
     what = noun(pattern, overview.measure.name)
-    first = begin_with(what, pattern)
+    first = what if overview.measure.own else begin_with(what, pattern)
     picture, most = totals_picture(overview, what), max(overview.totals, key=lambda point: point.amount.order)
     return ChartView(
         name=first,
@@ -212,12 +216,27 @@ def _shown(facts: PatternPageFacts) -> RowsView | None:
     shown = facts.shown
     if shown is None or not shown.rows:
         return None
-    every, trends = len(shown.rows) == shown.total, facts.pattern.kind == "trends"
+    if shown.which == "latest":
+        return None  # they are the newest
+    every = len(shown.rows) == shown.total
     which = f"All {plural(shown.total, 'row')}" if every else f"The {len(shown.rows)} {shown.which} of"
     note = f"{which}, the {shown.which} first." if every else f"{which} {plural(shown.total, 'row')}."
     most = most_of(noun(facts.pattern, shown.ranked), Measure(shown.ranked, True))
+    return _rows(f"Rows with {most}", note, shown, facts.pattern)
+
+
+def _newest(facts: PatternPageFacts) -> RowsView | None:
+    if facts.newest is None or not facts.newest.shown.rows:
+        return None
+    shown = facts.newest.shown
+    note = "Every row" if len(shown.rows) == shown.total else f"{len(shown.rows):,} of {plural(shown.total, 'row')}"
+    return _rows("Newest rows", f"{note}, the newest first.", shown, facts.pattern)
+
+
+def _rows(heading: str, note: str, shown: ShownFacts, pattern: PatternFacts) -> RowsView:
+    trends = pattern.kind == "trends"
     return RowsView(
-        "Latest rows" if shown.which == "latest" else f"Rows with {most}",
+        heading,
         note,
         shown.group_columns,
         "Window" if trends else "From – to",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,22 +19,34 @@ from trendlake.pipelines.report.facts import PatternFacts, RowResult, Window
 from trendlake.pipelines.report.layout import Layout, present
 from trendlake.pipelines.report.on_clock import local
 from trendlake.pipelines.results.columns import Reading, rank_of, ranking_of
-from trendlake.pipelines.results.read import Selection, read_rows
+from trendlake.pipelines.results.read import Rows, Selection, read_rows
 from trendlake.pipelines.results.spark_order import texts_here
-from trendlake.pipelines.site.facts import ShownFacts
+from trendlake.pipelines.site.facts import NewestFacts, ShownFacts
 
 ROWS_SHOWN = 10
+NEWEST_SHOWN = 100
+NEWEST_WRITTEN = 1000
+"""The newest rows that a page shows, and those that the files next to it have."""
 
 
-def read_shown(lake: Lake, path: str, pattern: PatternFacts, plan: AnyPlan | None) -> ShownFacts | None:
-    """The first rows of the results at `path`; None where the pattern does not compile, or the rows are of a form that
-    it does not have now."""
+def read_shown(
+    lake: Lake, path: str, pattern: PatternFacts, plan: AnyPlan | None
+) -> tuple[ShownFacts, NewestFacts] | None:
+    """The first rows of the results at `path`, and the newest; None where the pattern does not compile, or the rows are
+    of a form that it does not have now."""
     if plan is None:
         return None
     try:
-        rows = read_rows(lake, path, plan, Selection(limit=ROWS_SHOWN))
+        newest = read_rows(lake, path, plan, Selection(limit=NEWEST_WRITTEN, latest=True))
+        first = newest if ranking_of(plan) == "latest" else read_rows(lake, path, plan, Selection(limit=ROWS_SHOWN))
     except ProjectError:
         return None
+    shown = _shown(replace(first, table=first.table.slice(0, ROWS_SHOWN)), pattern, plan)
+    of_page = _shown(replace(newest, table=newest.table.slice(0, NEWEST_SHOWN)), pattern, plan)
+    return shown, NewestFacts(of_page, newest.table)
+
+
+def _shown(rows: Rows, pattern: PatternFacts, plan: AnyPlan) -> ShownFacts:
     layout, names = Layout.of(plan.result_schema.names, pattern.kind), plan.result_schema.names
     groups = present(pattern.group_by, names)
     hidden = {*layout.hidden, *groups, "window_start", "window_end"}
