@@ -39,7 +39,7 @@ class ResultShape:
     seconds: tuple[str, ...] = ()
     """Columns of doubles that are seconds."""
     listed_ids: tuple[str, ...] = ()
-    """Columns of lists of event ids, beside those of the sorts `events`, `optional_events` and `witness`."""
+    """Columns of lists of event ids, as well as those of the sorts `events`, `optional_events` and `witness`."""
     known_at: str = "end"
     """The column with the moment from which a row can be known: its time, as an event of another pattern."""
     begins: tuple[str, int] | None = None

@@ -92,13 +92,13 @@ class Rows:
         return replace(self, texts=texts)
 
     def _table(self, missing: Sequence[str] = ()) -> Table:
-        kept = [at for at, column in enumerate(self.columns) if column.name not in missing]
+        there = [at for at, column in enumerate(self.columns) if column.name not in missing]
         table = Table(title_justify="left", **frame())
-        for at in kept:
+        for at in there:
             column = self.columns[at]
             table.add_column(column.name, justify="right" if column.right else "left", overflow="fold")
         for row in self.texts:
-            table.add_row(*[Text(row[at]) for at in kept])
+            table.add_row(*[Text(row[at]) for at in there])
         return table
 
     def _records(self, width: int) -> Text:

@@ -149,7 +149,7 @@ def length(micros: int) -> str:
 
 
 def time_text(value: float, unit: int) -> str:
-    """The same of a number of a `unit` of which so many make a second; of ages, the number."""
+    """The same of a number; `unit`: how many of its units make a second. Of ages, the number."""
     if not abs(value) <= LONGEST * unit:  # or it is no number
         return f"{value:,} {'s' if unit == 1 else 'µs'}"
     return length(round(value if unit == MICROS else value * MICROS / unit))

@@ -23,7 +23,7 @@ from trendlake.pipelines.results.provenance import PLAN_HASH
 
 HEAT_COLUMNS = 60
 OTHERS_DRAWN = 5
-"""Measures that are drawn beside the first."""
+"""Measures that are drawn after the first."""
 Key = tuple[str | None, ...]
 """A group: the text of each grouping column."""
 FIRST = {
@@ -82,7 +82,8 @@ class Counts:
     extent: tuple[int, int] | None = None
     """Of rows that are counted by stretches of time: the first and the last moment of one, microseconds."""
     others: tuple[Measure, ...] = ()
-    """Measures that are drawn too: `other0` ... names a table of each, like `totals`, of windows where it is known."""
+    """Measures that are drawn too: of each a table like `totals`, of windows where it is known, called `other` and its
+    number."""
 
     @classmethod
     def of(cls, database: Database, table: Table, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
@@ -231,7 +232,7 @@ def _stretches(
 
 
 def _others(table: Table, names: Sequence[str], first: str, cells: Cells, *, counted: bool) -> tuple[Measure, ...]:
-    """The measures among `names` that are drawn beside the `first`: the first numbers. `counted`: whole DECIMAL numbers
+    """The measures among `names` that are drawn after the one called `first`: the first numbers. `counted`: whole DECIMAL numbers
     are counts, which are added up."""
     schema = table.schema
     numbers = [
@@ -249,7 +250,7 @@ def _columns_of_others(others: Sequence[Measure], names: Sequence[str]) -> dict[
 
 
 def _total_others(database: Database, others: Sequence[Measure], rows: str, columns: Mapping[str, Column]) -> None:
-    """Makes `other0` ...: of each window, or stretch of time, where the measure is known."""
+    """Makes the tables of the `others`: of each window, or stretch of time, where the measure is known."""
     for i, one in enumerate(others):
         if one.is_count:
             log = logarithm(f"m{i}", f"n{i}" if f"n{i}" in columns else "NULL::DOUBLE")

@@ -87,7 +87,7 @@ class ResultsView:
 
 @dataclass(frozen=True)
 class RowsView:
-    """A table of result rows with all measures, of which the last name events; `texts`: those that are no numbers."""
+    """A table of result rows with all measures. The last `ids` of them name events; `texts`: those that are no numbers."""
 
     heading: str
     note: str
