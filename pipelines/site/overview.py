@@ -232,8 +232,8 @@ def _stretches(
 
 
 def _others(table: Table, names: Sequence[str], first: str, cells: Cells, *, counted: bool) -> tuple[Measure, ...]:
-    """The measures among `names` that are drawn after the one called `first`: the first numbers. `counted`: whole DECIMAL numbers
-    are counts, which are added up."""
+    """The measures among `names` that are drawn after the one called `first`: the first numbers. `counted`: whole
+    DECIMAL numbers are counts, which are added up."""
     schema = table.schema
     numbers = [
         Measure(name, counted and is_count(schema[name].dataType), cells.unit(name), own=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -14,8 +14,9 @@ from trendlake.pipelines.contracts.rule_text import expected_of
 from trendlake.pipelines.error_text import plural, several
 from trendlake.pipelines.lake.warehouse import folder_name
 from trendlake.pipelines.report.amounts import text
-from trendlake.pipelines.report.chart import NARROW, WIDE, svg
+from trendlake.pipelines.report.chart import NARROW, WIDE, Size, svg
 from trendlake.pipelines.report.facts import CheckFacts, Measure, PatternFacts, RunFacts
+from trendlake.pipelines.report.picture import Picture
 from trendlake.pipelines.report.places import Places
 from trendlake.pipelines.report.render import rendered
 from trendlake.pipelines.report.story import begin_with, most_of, noun
@@ -26,6 +27,7 @@ from trendlake.pipelines.report.words import duration, interval_label, stamp, up
 from trendlake.pipelines.site.cards import freshness_words, range_label
 from trendlake.pipelines.site.charts import Heat, cost, heat, totals_picture
 from trendlake.pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts, ShownFacts
+from trendlake.pipelines.site.line import line_svg
 
 CHECKS_SHOWN = 200
 """Of those that all runs have kept."""
@@ -87,7 +89,8 @@ class ResultsView:
 
 @dataclass(frozen=True)
 class RowsView:
-    """A table of result rows with all measures. The last `ids` of them name events; `texts`: those that are no numbers."""
+    """A table of result rows with all measures. The last `ids` of them name events; `texts`: those that are no
+    numbers."""
 
     heading: str
     note: str
@@ -190,24 +193,25 @@ def _results(facts: PatternPageFacts) -> ResultsView | None:
     figures.insert(0, Figure(label, number(most.amount), interval_label(most.window.start, most.window.end)))
     others = [replace(overview, measure=one.measure, totals=one.points) for one in overview.others]
     return ResultsView(
-        charts=tuple(_chart(facts.pattern, one) for one in (overview, *others)),
+        charts=(_chart(facts.pattern, overview, svg), *(_chart(facts.pattern, one, line_svg) for one in others)),
         heat=drawn,
         heat_note=_heat_note(overview, what),
         figures=tuple(figures),
     )
 
 
-def _chart(pattern: PatternFacts, overview: OverviewFacts) -> ChartView:
-    """Of the measure of the overview, and its totals."""
+def _chart(pattern: PatternFacts, overview: OverviewFacts, lines: Callable[[Picture, Size], str]) -> ChartView:
+    """Of the measure of the overview, and its totals. `lines`: draws a picture of lines."""
     what = noun(pattern, overview.measure.name)
     first = what if overview.measure.own else begin_with(what, pattern)
     picture, most = totals_picture(overview, what), max(overview.totals, key=lambda point: point.amount.order)
+    draw = lines if picture.form == "lines" else svg
     return ChartView(
         name=first,
         takeaway=f"{first} over time: at most {text(most.amount)} in one {overview.unit}",
         caption=_caption(overview, first, picture.log),
-        wide=Markup(svg(picture, WIDE)),
-        narrow=Markup(svg(picture, NARROW)),
+        wide=Markup(draw(picture, WIDE)),
+        narrow=Markup(draw(picture, NARROW)),
     )
 
 
@@ -248,8 +252,11 @@ def _rows(heading: str, note: str, shown: ShownFacts, pattern: PatternFacts) -> 
 
 
 def _caption(overview: OverviewFacts, what: str, log: bool) -> str:
-    together = ", all groups together" if overview.measure.is_count else ", the largest of all groups"
-    sentences = [f"{what} per {overview.unit}{together if overview.group_count > 1 else ''}."]
+    together = ", all groups together" if overview.group_count > 1 else ""
+    if not overview.measure.is_count:
+        of = "rows" if overview.unit != "window" else "groups" if overview.group_count > 1 else ""
+        together = f", the largest of all {of}" if of else ""
+    sentences = [f"{what} per {overview.unit}{together}."]
     if overview.bucket_seconds:
         sentences.append(
             f"{plural(overview.windows, overview.unit)}: "

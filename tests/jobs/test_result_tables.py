@@ -6,6 +6,7 @@ import csv
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from html import unescape
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from rich.console import Console
 
 from trendlake.cep_core import AnyPlan, EventSchema, compile_query, run_plan
 from trendlake.jobs.actions.show import changes_of
+from trendlake.jobs.python import html
 from trendlake.jobs.terminal.rows import Rows, table_of
-from trendlake.pipelines.report.amounts import length
+from trendlake.pipelines.report.amounts import length, time_text
 from trendlake.pipelines.results.columns import Reading
 from trendlake.pipelines.results.row_files import write_rows
 
@@ -176,6 +178,25 @@ def test_columns_that_are_asked_for_stay() -> None:
     lines = printed(table_of(plan, "", rows[:1], names))
     assert [line.split()[0] for line in lines[1:5]] == names
     assert lines[1].split()[1] == rows[0]["match_id"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_notebooks_show_the_same_columns(kind: str) -> None:
+    """In the same order, lists as numbers of events, durations as clocks; of chosen columns those."""
+    plan, rows = answered(kind)
+    table = run_plan(plan, EVENTS)
+    shown = html.rows(kind, table, plan)
+    reading = Reading.of(plan)
+    assert re.findall(r"<th(?: class=\"number\")?>(.*?)</th>", shown) == [*reading.shown]
+    assert "['" not in unescape(shown)
+    first = next((name for name in reading.measures if reading.unit(name)), None)
+    if first is not None:
+        assert f">{time_text(rows[0][first], reading.unit(first))}</td>" in shown
+    for name in reading.listed_ids:
+        several = [row for row in rows[:10] if len(row[name]) > 1]
+        assert all(f">{len(row[name])} events</td>" in shown for row in several)
+    two = [reading.measures[0], reading.shown[-1]]
+    assert re.findall(r"<th(?: class=\"number\")?>(.*?)</th>", html.rows(kind, table.select(two[::-1]), plan)) == two
 
 
 @pytest.mark.parametrize("kind", ["matches", "algebra", "row patterns", "trends"])
