@@ -178,7 +178,7 @@ def test_each_measure_has_a_chart_to_choose(site: Site, chromium: Browser) -> No
         assert shown.locator(".choice label").all_inner_texts() == ["snowballs", "legs", "worst", "mean"]
         for number, name in enumerate(("snowballs", "legs", "worst", "mean"), 1):
             shown.locator(f"label[for=measure-{number}]").click()
-            (title,) = [one for one in shown.locator(".panel h2").all_inner_texts() if one]
+            (title,) = [one.inner_text() for one in shown.locator(".panel h2").all() if one.is_visible()]
             assert title.startswith(f"{name} over time: at most")
             boxes = [one.bounding_box() for one in shown.locator(".panel .narrow path[aria-label]").all()]
             assert sum(1 for box in boxes if box and box["width"] > 0.5) >= 2
@@ -188,7 +188,8 @@ def test_the_newest_rows_can_be_sorted_filtered_and_taken_along(site: Site, chro
     page = site.places.pattern("test_pattern")
     comma, parquet = site.places.rows("test_pattern")
     rows = read_table(parquet).to_pylist()
-    assert [one["carrier"] for one in DictReader(comma.open(newline=""))] == [row["carrier"] for row in rows]
+    with comma.open(newline="") as file:
+        assert [one["carrier"] for one in DictReader(file)] == [row["carrier"] for row in rows]
     times = [row["window_start"] for row in rows]
     assert times == sorted(times, reverse=True)
     with opened(chromium, page) as (shown, _):
