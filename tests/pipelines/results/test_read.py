@@ -79,7 +79,8 @@ def test_rows_and_their_order(published: tuple[Signals, Run]) -> None:
         other = rng.choice(every)
         groups = {name: [row[name], other[name]][: rng.randint(1, 2)] for name in names if rng.random() < 0.4}
         start = START_US + rng.randrange(3) * DAY_US if rng.random() < 0.4 else None
-        selection = Selection(groups, start, None if start is None else start + DAY_US, limits[number % 4])
+        end = None if start is None else start + DAY_US
+        selection = Selection(groups, start, end, limits[number % 4], latest=number % 2 == 0)
         version = rng.randrange(1, last + 1)
         local = read._here(table_here(lake.lake, path, version), plan, selection)
         by_spark = read._by_spark(read_at(lake.lake, path, version), plan, selection)
