@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -133,9 +133,13 @@ def _batches_rule(project: Project) -> str | None:
         return None
 
 
-def frame() -> dict[str, Any]:
+PLAIN_FRAME: Mapping[str, Any] = {"box": None, "pad_edge": False}
+"""Settings of a rich table without lines."""
+
+
+def frame() -> Mapping[str, Any]:
     """Settings of a rich table: lines on a terminal, none in a pipe."""
-    return {} if console.is_terminal else {"box": None, "pad_edge": False}
+    return {} if console.is_terminal else PLAIN_FRAME
 
 
 def cell(value: Any, log10: float | None = None, zone: str | None = None, precision: str = "minutes") -> str:

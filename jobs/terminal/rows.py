@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trendlake.cep_core import AnyPlan
-from trendlake.jobs.terminal.printing import cell, frame, listed, precision_of, shortened
+from trendlake.jobs.terminal.printing import PLAIN_FRAME, cell, frame, listed, precision_of, shortened
 from trendlake.pipelines.report.amounts import folded, time_text
 from trendlake.pipelines.results.columns import IDS_OF_ROWS, Reading
 
@@ -65,17 +65,15 @@ class Rows:
             yield from console.render(Text(note), options)
 
     def _fitting(self, console: Console, options: ConsoleOptions) -> tuple[Table | None, list[str]]:
-        """The table with the most columns that fits, and the columns that it leaves out; None where none fits."""
-        shortest = self._shortest()
-        for rows in (self, shortest) if self.spare else (self,):
-            if (table := rows._table()) is not None and _fits(table, console, options):
-                return table, []
-        missing: list[str] = []
-        for name in self._order_of_leaving() if self.spare else ():
-            missing.append(name)
-            table = shortest._table(missing)
-            if _fits(table, console, options):
-                return table, [one.name for one in self.columns if one.name in missing]
+        """The table with the most columns that fits, and the columns that it leaves out; None where none fits, also
+        without lines around its cells."""
+        leaving = self._order_of_leaving() if self.spare else []
+        forms = [(self, 0), *((self._shortest(), count) for count in range(len(leaving) + 1) if self.spare)]
+        for lines in (frame(), PLAIN_FRAME):
+            for rows, count in forms:
+                table = rows._table(leaving[:count], lines)
+                if _fits(table, console, options):
+                    return table, [one.name for one in self.columns if one.name in leaving[:count]]
         return None, []
 
     def _order_of_leaving(self) -> list[str]:
@@ -91,9 +89,9 @@ class Rows:
         )
         return replace(self, texts=texts)
 
-    def _table(self, missing: Sequence[str] = ()) -> Table:
+    def _table(self, missing: Sequence[str], lines: Mapping[str, Any]) -> Table:
         there = [at for at, column in enumerate(self.columns) if column.name not in missing]
-        table = Table(title_justify="left", **frame())
+        table = Table(**lines)
         for at in there:
             column = self.columns[at]
             table.add_column(column.name, justify="right" if column.right else "left", overflow="fold")

@@ -215,6 +215,8 @@ def test_the_newest_rows_can_be_sorted_filtered_and_taken_along(site: Site, chro
         labels = shown.locator("#newest-rows tbody tr").first.locator("[data-label]").all()
         assert [one.get_attribute("data-label") for one in labels][:2] == ["snowballs", "legs"]
         assert all((box := one.bounding_box()) and box["x"] + box["width"] <= 360 for one in labels)
+        shown.locator(".tools .filter").fill("yv")
+        assert sum(row.is_visible() for row in shown.locator("#newest-rows tbody tr").all()) == carriers.count("YV")
 
 
 def test_the_page_of_all_says_where_to_look(site: Site, chromium: Browser) -> None:
