@@ -34,8 +34,12 @@ class ResultShape:
     """Microseconds from a row's first event to its `lifetime_end`, where rows do not hold the time of that event."""
     durations: tuple[str, ...] = ()
     """Columns of whole numbers that are microseconds."""
+    micros: tuple[str, ...] = ()
+    """Others of whole numbers that are microseconds: a condition compares them with numbers, not with durations."""
     seconds: tuple[str, ...] = ()
     """Columns of doubles that are seconds."""
+    listed_ids: tuple[str, ...] = ()
+    """Columns of lists of event ids, as well as those of the sorts `events`, `optional_events` and `witness`."""
     known_at: str = "end"
     """The column with the moment from which a row can be known: its time, as an event of another pattern."""
     begins: tuple[str, int] | None = None

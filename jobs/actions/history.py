@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from trendlake.cep_core import AnyPlan
 from trendlake.jobs.terminal.options import values_of
-from trendlake.jobs.terminal.printing import console
+from trendlake.jobs.terminal.printing import console, precision_of
+from trendlake.jobs.terminal.rows import Column, Rows, Texts
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.results.columns import Reading
 
 if TYPE_CHECKING:
     from trendlake.pipelines.lake.lake import Lake
@@ -52,14 +52,19 @@ def print_diff(
         commits = [{"version": item.version, **item.note} for item in reasons(lake, path, first, last)]
         return {"from": first, "to": last, "counts": counts, "rows": documents, "commits": commits}
     summary = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-    table = Table(title=f"version {first} to {last}: {summary}", title_justify="left")
-    for heading in ("", *plan.key, "values"):
-        table.add_column(heading)
-    shown = [item for item in plan.result_schema.names if item not in plan.key and not item.endswith("_log10")]
-    for row in rows:
-        keys = [_text((row.after or row.before or {}).get(item)) for item in plan.key]
-        table.add_row(row.kind, *keys, _change(shown, row.before, row.after))
-    console.print(table)
+    reading = Reading.of(plan)
+    shown = [item for item in reading.shown if item not in plan.key]
+    keys = reading.chosen(plan.key)
+    cells = tuple(
+        (
+            row.kind,
+            _change(reading, shown, row.before, row.after),
+            *(_text(reading, row.after or row.before or {}, item) for item in keys),
+        )
+        for row in rows
+    )
+    columns = tuple(Column(heading, right=False) for heading in ("change", "values", *keys))
+    console.print(Rows(f"version {first} to {last}: {summary}", columns, cells))
     read = [versions_read(lake, path, version) for version in (first, last)]
     if read[0] is not None and read[1] is not None and read[1].named:
         console.print(changed_versions(read[0], read[1]), soft_wrap=True)
@@ -114,9 +119,9 @@ def print_history(
         return {"values": documents}
     if not versions:
         console.print("no version of the results has such a row")
-    shown = [item for item in plan.result_schema.names if not item.endswith("_log10")]
+    reading = Reading.of(plan)
     for value in versions:
-        text = "retracted" if value.row is None else _change(shown, None, value.row)
+        text = "retracted" if value.row is None else _change(reading, reading.shown, None, value.row)
         console.print(f"{_why(value.commit.version, value.commit.note)}: {text}", soft_wrap=True)
     return None
 
@@ -131,17 +136,24 @@ def _why(version: int, note: Mapping[str, Any]) -> str:
     return f"version {version}, {what} {note['run_id']} of the source's version {note['source_version']}"
 
 
-def _change(names: list[str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+def _change(
+    reading: Reading, names: Sequence[str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> str:
     if before is None or after is None:
         row = after or before or {}
-        return ", ".join(f"{name} {_text(row.get(name))}" for name in names)
-    changed = [name for name in names if before.get(name) != after.get(name)]
-    return ", ".join(f"{name} {_text(before.get(name))} -> {_text(after.get(name))}" for name in changed) or "plan only"
+        return ", ".join(f"{name} {_text(reading, row, name)}" for name in names)
+    changed = [name for name in names if _stored(before, name) != _stored(after, name)]
+    texts = [(name, _text(reading, before, name), _text(reading, after, name)) for name in changed]
+    parts = [f"{name} {old} -> {new if new != old else f'{new}, others'}" for name, old, new in texts]  # as many events
+    return ", ".join(parts) or "plan only"
 
 
-def _text(value: Any) -> str:
-    from datetime import datetime
+def _stored(row: Mapping[str, Any], name: str) -> tuple[Any, Any]:
+    """A value, and the logarithm of a count that is too large to be one."""
+    return row.get(name), row.get(f"{name}_log10")
 
-    from trendlake.jobs.terminal.printing import precision_of, written
 
-    return written(value, precision=precision_of([value])) if isinstance(value, datetime) else str(value)
+def _text(reading: Reading, row: Mapping[str, Any], name: str) -> str:
+    if _stored(row, name) == (None, None):
+        return "NULL"
+    return Texts(reading, precision=precision_of([row.get(name)])).of(row, name)

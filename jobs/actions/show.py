@@ -12,18 +12,16 @@ from rich.table import Table
 
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.actions.states import documents_of, print_repairs
-from trendlake.jobs.terminal.json_output import json_text
 from trendlake.jobs.terminal.lines import print_error, say
 from trendlake.jobs.terminal.options import values_of
-from trendlake.jobs.terminal.printing import cell, console, frame, minute, table_of
+from trendlake.jobs.terminal.printing import cell, console, frame, minute
+from trendlake.jobs.terminal.rows import table_of, unknown_rows
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import in_words, plural
 from trendlake.pipelines.errors import OtherFormError, ProjectError
 from trendlake.pipelines.project.paths import upstream
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from trendlake.cep_core import AnyPlan
     from trendlake.pipelines.lake.lake import Lake
     from trendlake.pipelines.results.named import NamedTable
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Shown:
     """Which rows `show` is asked for, as typed: `groups` are COLUMN=VALUE, `since` and `until` times, `as_of` a version
-    or a time, `out` a file for all of them."""
+    or a time, `out` a file for all of them, `ids` asks for the ids of events."""
 
     limit: int = 10
     groups: Sequence[str] = ()
@@ -44,6 +42,7 @@ class Shown:
     columns: str | None = None
     as_of: str | None = None
     out: Path | None = None
+    ids: bool = False
 
 
 def show(pattern: str, shown: Shown, as_json: bool, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
@@ -70,6 +69,7 @@ def print_results(
     from trendlake.pipelines.results.history import version_of
     from trendlake.pipelines.results.named import no_results
     from trendlake.pipelines.results.read import read_rows
+    from trendlake.pipelines.results.row_files import documents_of_rows, write_rows
     from trendlake.pipelines.runs.intervals import LocalTimes
 
     pattern = _file_of(place, pattern)
@@ -90,7 +90,7 @@ def print_results(
     which = ranking_of(plan)
     if as_json:
         about = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": rows.total}
-        documents = {"stale_rows": rows.stale, "rows": _documents(rows.table.select(names))}
+        documents = {"stale_rows": rows.stale, "rows": documents_of_rows(rows.table.select(names))}
         repairs = documents_of(states if version is None else [])
         return {**about, "rows_selected": rows.selected, **documents, "states": repairs, "out": shown.out}
     if shown.out is not None:
@@ -98,7 +98,9 @@ def print_results(
     else:
         title = f"{loaded.name}: the {which} of {plural(rows.selected, 'row')}"
         columns = names if shown.columns else None
-        console.print(table_of(plan, title, _documents(rows.table), columns, zone=loaded.time_zone))
+        console.print(
+            table_of(plan, title, documents_of_rows(rows.table), columns, zone=loaded.time_zone, ids=shown.ids)
+        )
     if version is None:
         if rows.stale and not any(state.state == "earlier_form" for state in states):
             say(f"{loaded.name}: {plural(rows.stale, 'row')} of an earlier form of the pattern")
@@ -135,6 +137,7 @@ def print_table(lake: Lake, table: NamedTable, shown: Shown, *, as_json: bool = 
     from trendlake.pipelines.lake.lake import exists
     from trendlake.pipelines.results.history import version_of
     from trendlake.pipelines.results.read import newest_rows
+    from trendlake.pipelines.results.row_files import documents_of_rows, write_rows
     from trendlake.pipelines.revision.repairs import Repair
 
     if shown.groups or shown.since or shown.until:
@@ -152,17 +155,13 @@ def print_table(lake: Lake, table: NamedTable, shown: Shown, *, as_json: bool = 
         write_rows(rows.select(names), shown.out)
     if as_json:
         about = {"pattern": None, "table": table.path, "which": "latest", "rows_in_all": total, "rows_selected": total}
-        documents = {"stale_rows": 0, "rows": _documents(rows.select(names)), "states": documents_of(states)}
+        documents = {"stale_rows": 0, "rows": documents_of_rows(rows.select(names)), "states": documents_of(states)}
         return {**about, **documents, "out": shown.out}
     if shown.out is not None:
         console.print(f"wrote {plural(rows.num_rows, 'row')} to {shown.out}", soft_wrap=True)
     else:
-        printed = Table(title=f"{table.name}: the latest of {plural(total, 'row')}", title_justify="left", **frame())
-        for name in names:
-            printed.add_column(name, overflow="fold")
-        for row in _documents(rows.select(names)):
-            printed.add_row(*[cell(value) for value in row.values()])
-        console.print(printed)
+        title = f"{table.name}: the latest of {plural(total, 'row')}"
+        console.print(unknown_rows(title, documents_of_rows(rows.select(names)), names, ids=shown.ids))
     print_repairs(table.name, states)
     console.print(table.path, soft_wrap=True)
     return None
@@ -186,59 +185,6 @@ def _columns(known: list[str], text: str | None) -> list[str]:
         if name not in known:
             raise ProjectError(f"--columns: the results have no column '{name}'", hint=did_you_mean(name, known))
     return names
-
-
-def _documents(rows: pa.Table) -> list[dict[str, Any]]:
-    columns = [_values(rows.column(at)) for at in range(rows.num_columns)]
-    return [dict(zip(rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column of results. Of texts that are not UTF-8, which tables of other programs may hold, what is
-    no character is U+FFFD."""
-    try:
-        return list(column.to_pylist())
-    except UnicodeDecodeError:
-        return [_decoded(value) for value in column.cast(_of_bytes(column.type)).to_pylist()]
-
-
-def _of_bytes(kind: pa.DataType) -> pa.DataType:
-    """The type with bytes in place of texts: results have texts, and lists of them."""
-    import pyarrow as pa
-
-    if pa.types.is_list(kind):
-        return pa.list_(_of_bytes(kind.value_type))
-    return pa.binary() if pa.types.is_string(kind) else kind
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_decoded(item) for item in value]
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def write_rows(rows: pa.Table, out: Path) -> None:
-    """Writes rows to a CSV or Parquet file. In CSV a list is JSON text, and a text that a spreadsheet would run as a
-    formula is marked (`pipelines.ingest.readers.csv_texts`). Raises ProjectError."""
-    import pyarrow as pa
-    from pyarrow.parquet import write_table
-
-    from trendlake.pipelines.ingest.readers.csv_texts import write_csv
-
-    forms = {".csv": write_csv, ".parquet": write_table}
-    write = forms.get(out.suffix.lower())
-    if write is None:
-        raise ProjectError(f"{out} cannot be written: unknown file type", hint="files end in .csv or .parquet")
-    if write is write_csv:
-        for at, field in enumerate(rows.schema):
-            if pa.types.is_nested(field.type):
-                values = _values(rows.column(at))
-                texts = [None if value is None else json_text(value, None) for value in values]
-                rows = rows.set_column(at, field.name, pa.array(texts, pa.string()))
-    try:
-        write(rows, out)
-    except OSError as error:
-        raise ProjectError(f"{out} cannot be written: {error.strerror or error}") from None
 
 
 def runs(

@@ -10,7 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trendlake.jobs.terminal.printing import console, table_of
+from trendlake.jobs.terminal.printing import console
+from trendlake.jobs.terminal.rows import table_of
 from trendlake.jobs.terminal.times import interval_of, micros_of
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import plural
@@ -37,6 +38,7 @@ class TryOptions:
     most: int
     limit: int
     as_json: bool
+    ids: bool = False
 
     @property
     def interval(self) -> tuple[str, str] | None:
@@ -152,7 +154,7 @@ def _print(
         if len(shown) == len(rows)
         else f"{len(shown):,} of {plural(len(rows), 'row')} (--limit)"
     )
-    console.print(table_of(plan, f"{pattern.name}: {which}", shown, zone=pattern.time_zone))
+    console.print(table_of(plan, f"{pattern.name}: {which}", shown, zone=pattern.time_zone, ids=options.ids))
 
 
 def _ranked(plan: AnyPlan, trial: Sample) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from trendlake.jobs.terminal import completion
-from trendlake.jobs.terminal.options import AsOf, Groups, Json, Limit, ProfileName, ProjectDir, Results
+from trendlake.jobs.terminal.options import AsOf, Groups, Ids, Json, Limit, ProfileName, ProjectDir, Results
 from trendlake.jobs.terminal.outcome import guarded
 
 
@@ -29,6 +29,7 @@ def show(
         Optional[str],  # noqa: UP045
         typer.Option("--columns", help="Result columns to show, separated by commas."),
     ] = None,
+    ids: Ids = False,
     out: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--out", help="Write all selected rows to this CSV or Parquet file."),
@@ -50,7 +51,7 @@ def show(
     """
     from trendlake.jobs.actions import show as showing
 
-    shown = showing.Shown(limit, group or (), since, until, columns, as_of, out)
+    shown = showing.Shown(limit, group or (), since, until, columns, as_of, out, ids)
     return showing.show(pattern, shown, as_json, profile, project_dir)
 
 

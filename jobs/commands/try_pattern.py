@@ -7,7 +7,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from trendlake.jobs.terminal.options import Json, Limit, Pattern, ProfileName, ProjectDir
+from trendlake.jobs.terminal.options import Ids, Json, Limit, Pattern, ProfileName, ProjectDir
 from trendlake.jobs.terminal.outcome import guarded
 
 
@@ -41,6 +41,7 @@ def try_(
     ] = None,
     most: Annotated[int, typer.Option("--max-events", min=1, help="Upper limit of events in the sample.")] = 50_000,
     limit: Limit = 20,
+    ids: Ids = False,
     as_json: Json = False,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
@@ -66,5 +67,6 @@ def try_(
 
     if sample and (since or until or events or tables):
         raise typer.BadParameter("--sample selects the newest windows: leave out --from, --to, --events and --table")
-    options = TryOptions(pattern, since, until, tuple(events or ()), tuple(tables or ()), most, limit, as_json)
+    typed = tuple(events or ()), tuple(tables or ())
+    options = TryOptions(pattern, since, until, *typed, most, limit, as_json, ids)
     return try_pattern(options, profile, project_dir)

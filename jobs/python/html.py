@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from html import escape
@@ -14,11 +14,12 @@ import pyarrow as pa
 from trendlake.cep_core import AnyPlan, draw, explain
 from trendlake.cep_core.drawing import INHERITED_STYLE
 from trendlake.jobs.terminal.printing import cell, precision_of
+from trendlake.jobs.terminal.rows import Texts
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.facts import Point, Window
 from trendlake.pipelines.report.sparkline import sparkline
-from trendlake.pipelines.results.columns import time_of
+from trendlake.pipelines.results.columns import Reading, time_of
 
 STYLE = """\
 .trendlake{color:inherit;overflow-x:auto;font-family:system-ui,sans-serif;font-size:13px;line-height:1.5}
@@ -45,13 +46,14 @@ def pattern(name: str, description: str, plan: AnyPlan) -> str:
 
 
 def rows(title: str, table: pa.Table, plan: AnyPlan | None, zone: str | None = None) -> str:
-    """How many rows there are, the first of them without the logarithms of their counts, and the first count by window
-    as a line."""
+    """How many rows there are, the first of them as `trendlake show` prints them, and the first count by window as a
+    line."""
     head = f"<b>{escape(title)}</b>: {plural(table.num_rows, 'row')}"
-    names = [name for name in table.column_names if plan is None or not name.endswith("_log10")]
+    reading = None if plan is None else Reading.of(plan)
+    names = [*table.column_names] if reading is None else [*reading.chosen(table.column_names)]
     shown = table.slice(0, SHOWN).to_pylist()
     precision = precision_of(row[name] for row in shown for name in names)
-    body = ([_cell(row[name], row.get(f"{name}_log10"), zone, precision) for name in names] for row in shown)
+    body = ([_cell(reading, row, name, zone, precision) for name in names] for row in shown)
     more = f"<p>and {table.num_rows - SHOWN:,} more</p>" if table.num_rows > SHOWN else ""
     line = "" if plan is None else _count_by_window(table, plan)
     numbers = [_is_number(table.schema.field(name).type) for name in names]
@@ -84,8 +86,8 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def _cell(value: Any, log10: float | None, zone: str | None, precision: str) -> str:
-    text = cell(value, log10, zone, precision)
+def _cell(reading: Reading | None, row: Mapping[str, Any], name: str, zone: str | None, precision: str) -> str:
+    text = cell(row[name], None, zone, precision) if reading is None else Texts(reading, zone, precision).of(row, name)
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
 
 

@@ -48,6 +48,7 @@ AsOf = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--as-of", help="A version of the results, or a time (ISO 8601): as they were then."),
 ]
+Ids = Annotated[bool, typer.Option("--ids", help="Print the ids of events and rows in full.")]
 Json = Annotated[bool, typer.Option("--json", help="For programs: JSON on stdout, all else on stderr.")]
 Groups = Annotated[
     Optional[list[str]],  # noqa: UP045

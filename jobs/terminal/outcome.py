@@ -39,11 +39,12 @@ def guarded(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, as_json: bool = False, **named: Any) -> None:
-        from trendlake.jobs.terminal.json_output import json_text, of_error
+        from trendlake.jobs.terminal.json_output import of_error
         from trendlake.jobs.terminal.own_process import before_a_command
         from trendlake.jobs.terminal.user_errors import user_error
         from trendlake.jobs.terminal.waiting import waiting
         from trendlake.pipelines.error_text import in_words
+        from trendlake.pipelines.json_text import json_text
         from trendlake.pipelines.redaction import redacted
 
         before_a_command(silent=as_json)

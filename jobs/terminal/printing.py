@@ -6,13 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pyarrow as pa
 from rich.console import Console
-from rich.table import Table
 
-from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.errors import PatternErrors, TrendlakeError
 from trendlake.cep_core.events.zones import zone as zone_of
 from trendlake.jobs.terminal.json_output import of_error
@@ -21,14 +18,10 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.project.paths import Project, printable
 
-if TYPE_CHECKING:
-    pass
-
-
 LISTED = 6
-"""How many items of a list are shown."""
+"""How many values of a list are shown."""
 ID_WIDTH = 20
-"""How many characters of an event id are shown."""
+"""How many characters of an event id are shown where there is no room for more."""
 NARROW = 150
 """Characters of a line where stdout is no terminal, so that tables in a log are not wrapped."""
 
@@ -140,43 +133,13 @@ def _batches_rule(project: Project) -> str | None:
         return None
 
 
-def table_of(
-    plan: AnyPlan,
-    title: str,
-    rows: Sequence[Mapping[str, Any]],
-    columns: Sequence[str] | None = None,
-    *,
-    zone: str | None = None,
-) -> Table:
-    """A table of result rows (all columns of `plan.result_schema`), of all `columns` or of those that people read: with
-    a frame on a terminal, plain in a pipe. Times are those of the clock of `zone`, with its offset; UTC without one.
-    They have seconds where one of them is not a whole minute."""
-    from trendlake.pipelines.report.words import lasted
-
-    names, shape = plan.result_schema.names, plan.result_shape
-    hidden = {"window_end", "lifetime_end", *(f"{name}_log10" for name in names)}
-    hidden -= {*shape.columns.get("attribute", ())}
-    shown = [name for name in columns or names if columns or name not in hidden]
-    table = Table(title=title, title_justify="left", **frame())
-    precision = precision_of(row[name] for row in rows for name in shown)
-    for name in shown:
-        kind = plan.result_schema.field(name).type
-        left = pa.types.is_string(kind) or pa.types.is_list(kind)
-        timed = pa.types.is_timestamp(kind)
-        table.add_column(name, justify="left" if left else "right", no_wrap=timed, overflow="fold")
-    for row in rows:
-        table.add_row(
-            *[
-                lasted(shape, name, row[name]) or cell(row[name], row.get(f"{name}_log10"), zone, precision)
-                for name in shown
-            ]
-        )
-    return table
+PLAIN_FRAME: Mapping[str, Any] = {"box": None, "pad_edge": False}
+"""Settings of a rich table without lines."""
 
 
-def frame() -> dict[str, Any]:
+def frame() -> Mapping[str, Any]:
     """Settings of a rich table: lines on a terminal, none in a pipe."""
-    return {} if console.is_terminal else {"box": None, "pad_edge": False}
+    return {} if console.is_terminal else PLAIN_FRAME
 
 
 def cell(value: Any, log10: float | None = None, zone: str | None = None, precision: str = "minutes") -> str:
@@ -189,7 +152,7 @@ def cell(value: Any, log10: float | None = None, zone: str | None = None, precis
     if isinstance(value, datetime):
         return written(value, zone, precision)
     if isinstance(value, list):
-        return _listed(value)
+        return listed(value)
     return _fraction(value) if isinstance(value, float) else str(value)
 
 
@@ -198,15 +161,17 @@ def _fraction(value: float) -> str:
     return f"{value:.3g}" if 0 < abs(value) < 0.005 else f"{value:,.2f}"
 
 
-def _listed(items: list[Any]) -> str:
-    """The event ids of a list, or the number of nodes of a graph. Of a long list the middle is left out."""
+def listed(items: Sequence[Any], most: int | None = LISTED) -> str:
+    """The values of a list, or the number of nodes of a graph. Of one with more than `most` the middle is left out."""
     if items and isinstance(items[0], tuple | dict):
-        return f"{len(items):,} nodes"
-    shown = [_short(str(item)) for item in items]
-    return " ".join(shown if len(shown) <= LISTED else [*shown[: LISTED - 2], "…", shown[-1], f"({len(shown):,})"])
+        return plural(len(items), "node")
+    shown = [cell(item) for item in items]
+    if most is None or len(shown) <= most:
+        return ", ".join(shown)
+    return f"{', '.join([*shown[: most - 2], '…', shown[-1]])} ({len(shown):,})"
 
 
-def _short(item: str) -> str:
+def shortened(item: str) -> str:
     """An id of at most ID_WIDTH characters, cut in the middle: ids of one source often differ at their end only."""
     half = (ID_WIDTH - 1) // 2
     return item if len(item) <= ID_WIDTH else f"{item[: ID_WIDTH - 1 - half]}…{item[-half:]}"

@@ -37,6 +37,7 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.pattern_source import sources_of
 from trendlake.pipelines.contracts.sources import Sources
 from trendlake.pipelines.project.paths import Project, files_of
+from trendlake.pipelines.results.columns import Reading
 
 Row = dict[str, Any]
 _LIST, _TABLES = "a list", "by table"
@@ -88,10 +89,11 @@ def run_tests(project: Project, file: Path) -> Iterator[Verdict]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         pattern, plan = compiled(project, project.pattern_path(file.stem))
-    tables = TablesOfTests.of(sources_of(project, pattern), plan)
+    tables, read = TablesOfTests.of(sources_of(project, pattern), plan), Reading.of(plan)
+    order = (*read.every, *read.companions)
     for place, test in load_tests(project.own(file), tables):
         try:
-            rows = tables.results(test).to_pylist()
+            rows = tables.results(test).select(order).to_pylist()
         except TrendlakeError as error:
             error.place = error.place or place
             raise
@@ -324,4 +326,6 @@ def _row_text(row: Mapping[str, Any]) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_short, value))}]"
     return "null" if value is None else str(value)

@@ -8,8 +8,12 @@ the difference.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
+
+from trendlake.pipelines.error_text import plural
 
 LONGEST_PLAIN = 15
 """Digits up to which an exact count is shown in full; longer ones are shown as a power of ten, with the digits next to
@@ -17,7 +21,12 @@ it.
 """
 
 ITEMS_SHOWN = 5
-"""Of a list, of event ids mostly, as many are named."""
+"""Of a list of values, as many are named."""
+
+MICROS = 1_000_000
+"""As a `unit`: of microseconds. Of seconds it is 1."""
+LONGEST = 10**9 * 86_400
+"""Seconds: a length of time that is written as days, hours and minutes is not longer."""
 
 MANTISSA_LIMIT = 1e6
 """A log10 is right to 1e-9 relative: above this the three digits of a mantissa would be invented."""
@@ -31,11 +40,12 @@ class Amount:
     magnitude.
 
     `log10` is None for zero and for measures that have no logarithm (an average, say). Both None: no value at
-    all.
+    all. `unit`: of a length of time, how many of it make a second; 0 of another number.
     """
 
     exact: int | float | None
     log10: float | None = None
+    unit: int = 0
 
     @classmethod
     def of_count(cls, exact: int | Decimal | None, log10: float | None = None) -> Amount:
@@ -61,20 +71,32 @@ class Amount:
         return (0, 0.0, 0.0)
 
 
-def amount_of(value: object, log10: float | None) -> Amount | str:
-    """A measure's value: a whole number is a count, NULL with a log10 a count or sum too large to hold; a list is its
-    items, few of many; anything else is its text."""
+def amount_of(value: object, log10: float | None, unit: int = 0, *, ids: bool = True) -> Amount | str:
+    """A measure's value: a whole number is a count, NULL with a log10 a count or sum too large to hold. A list of `ids`
+    is their number, one of other values has few of many; anything else is its text. `unit`: as of `Amount`."""
     if value is None:
         return Amount(None, log10)
     if isinstance(value, list):
-        items = [str(item) for item in value]
-        shown = items if len(items) <= ITEMS_SHOWN else [*items[: ITEMS_SHOWN - 2], "…", items[-1]]
-        return " → ".join(shown) + (f" ({len(items)})" if len(items) > ITEMS_SHOWN else "")
+        return folded(value) if ids else _listed([amount_of(item, None) for item in value])
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return str(value)
+    if unit:
+        return Amount(value if isinstance(value, float) else int(value), None, unit)
     if isinstance(value, float):
         return Amount(value, log10)
     return Amount.of_count(value, log10) if value == int(value) else Amount(float(value), log10)
+
+
+def folded(ids: Sequence[object]) -> str:
+    """A list of event ids: `20 events`, of one its id."""
+    return str(ids[0]) if len(ids) == 1 else plural(len(ids), "event")
+
+
+def _listed(items: Sequence[Amount | str]) -> str:
+    words = [item if isinstance(item, str) else text(item) for item in items]
+    if len(words) <= ITEMS_SHOWN:
+        return ", ".join(words)
+    return f"{', '.join([*words[: ITEMS_SHOWN - 1], '…', words[-1]])} ({len(words):,})"
 
 
 def share(part: Amount, whole: Amount) -> float | None:
@@ -98,6 +120,8 @@ def text(amount: Amount, decimals: int | None = None) -> str:
     `decimals` fixes how many a fraction shows; by default four digits of it count.
     """
     exact = amount.exact
+    if amount.unit and exact is not None:
+        return time_text(exact, amount.unit)
     if exact is None:
         return "–" if amount.log10 is None else "≈ " + _power(amount.log10)
     if isinstance(exact, float):
@@ -111,9 +135,24 @@ def digits(amount: Amount) -> str | None:
     """All digits of an exact count that `text` shortens, with thousands separators; None where nothing is
     hidden.
     """
+    if amount.unit:
+        return None
     if isinstance(amount.exact, int) and len(str(abs(amount.exact))) > LONGEST_PLAIN:
         return f"{amount.exact:,}"
     return None
+
+
+def length(micros: int) -> str:
+    """A measured time to its last digit: `2:49:00`, `0:00:00.5`, `3 days 2:49:00`."""
+    clock_text = str(timedelta(microseconds=abs(micros))).replace(", ", " ")
+    return f"{'-' if micros < 0 else ''}{clock_text.rstrip('0') if '.' in clock_text else clock_text}"
+
+
+def time_text(value: float, unit: int) -> str:
+    """The same of a number; `unit`: how many of its units make a second. Of ages, the number."""
+    if not abs(value) <= LONGEST * unit:  # or it is no number
+        return f"{value:,} {'s' if unit == 1 else 'µs'}"
+    return length(round(value if unit == MICROS else value * MICROS / unit))
 
 
 def percent(fraction: float | None) -> str:

@@ -265,7 +265,7 @@ def _nothing(message: str, size: Size) -> Spec:
 
 def _scale(picture: Picture) -> Spec:
     bars, scale = picture.form == "bars", Spec()
-    if picture.log:
+    if picture.ticks:
         scale |= {"domain": [picture.ticks[0][0], picture.ticks[-1][0]], "nice": False, "zero": False}
     else:
         scale |= {"zero": picture.whole or bars, "nice": True}
@@ -275,7 +275,7 @@ def _scale(picture: Picture) -> Spec:
 
 
 def _axis(picture: Picture, size: Size, *, horizontal: bool = False) -> Spec:
-    if not picture.log:
+    if not picture.ticks:
         return {
             "tickCount": 3 if horizontal and size.small else 5,
             "tickMinStep": 1 if picture.whole else 0,

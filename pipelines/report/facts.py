@@ -168,11 +168,13 @@ class QuarantineFacts:
 @dataclass(frozen=True)
 class Measure:
     """The column a report counts or measures by. `is_count`: adds up over groups, may have a `_log10`
-    companion.
+    companion. `unit`: as of `Amount`. `own`: the pattern's author has named it.
     """
 
     name: str
     is_count: bool
+    unit: int = 0
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -262,6 +264,8 @@ class ResultFacts:
     unit: str = "window"
     units: int | None = None
     since: datetime | None = None
+    ids: tuple[str, ...] = ()
+    """The last of `measures`: those that name events."""
 
     def apart(self, before: Window, after: Window) -> bool:
         """Whether a window (or a bucket of them) is missing between two neighbours of a series."""

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Literal
 
 from trendlake.cep_core.events.windows import shifted
 from trendlake.pipelines.error_text import plural
-from trendlake.pipelines.report.amounts import Amount, superscript, text
+from trendlake.pipelines.report.amounts import LONGEST, Amount, superscript, text, time_text
 from trendlake.pipelines.report.bins import WEEK
 from trendlake.pipelines.report.facts import Point, ResultFacts
 from trendlake.pipelines.report.words import group_label, window_label
@@ -42,7 +43,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Picture:
-    """The picture to draw. `ticks` (value, label) are given for logarithmic axes only."""
+    """The picture to draw. `ticks` (value, label) are given for logarithmic axes and for those of lengths of time."""
 
     form: Literal["lines", "bars", "nothing"]
     series: tuple[Series, ...]
@@ -75,7 +76,7 @@ def picture(facts: ResultFacts | None, since: datetime | None, noun: str) -> Pic
         form="bars" if bars else "lines",
         series=tuple(Series(label, role, _marks(label, points, log, facts)) for label, role, points in lines),
         log=log,
-        ticks=log_ticks(amounts, from_one=bars) if log else (),
+        ticks=log_ticks(amounts, from_one=bars) if log else time_ticks(amounts),
         whole=facts.measure.is_count,
         daily=(facts.step_seconds or 0) >= 86_400,
         weekly=facts.unit != "window" and (facts.step_seconds or 0) >= WEEK,
@@ -107,6 +108,25 @@ def log_ticks(amounts: Sequence[Amount], *, from_one: bool) -> tuple[tuple[float
     first = low - low % step
     values = range(first, high + (-(high - first)) % step + 1, step)
     return tuple((float(v), f"{10**v:,}" if values[-1] <= 6 else f"10{superscript(v)}") for v in values)
+
+
+STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200)
+"""Seconds between ticks of lengths of time that are shorter than a day."""
+
+
+def time_ticks(amounts: Sequence[Amount]) -> tuple[tuple[float, str], ...]:
+    """At most six ticks from zero on that enclose lengths of time; none of other numbers, of lengths below zero, and of
+    those that are no longer than a second."""
+    values = [float(amount.exact) for amount in amounts if amount.unit and amount.exact is not None]
+    unit = next((amount.unit for amount in amounts if amount.unit), 0)
+    most = max(values, default=0.0) / unit if unit else 0.0
+    if not 1 < most < LONGEST or min(values) < 0:
+        return ()
+    days = (86_400 * step * 10**e for e in range(10) for step in (1, 2, 5))
+    step = next(step for step in chain(STEPS, days) if most / step <= 5)
+    return tuple(
+        (float(at * unit), time_text(at * unit, unit)) for at in range(0, math.ceil(most / step) * step + 1, step)
+    )
 
 
 def _marks(label: str, points: Sequence[Point], log: bool, facts: ResultFacts) -> tuple[Mark, ...]:

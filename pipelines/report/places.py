@@ -38,6 +38,10 @@ class Places:
     def pattern(self, name: str) -> Path:
         return self.root / name / "index.html"
 
+    def rows(self, name: str) -> tuple[Path, Path]:
+        """The files of the newest rows of a pattern, CSV and Parquet."""
+        return self.root / name / "rows.csv", self.root / name / "rows.parquet"
+
     def card(self, name: str) -> Path:
         """The file with a pattern's row on the page of all patterns."""
         return self.root / name / "card.json"

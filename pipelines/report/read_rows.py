@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import ArrayType, StructType, TimestampNTZType, TimestampType
 
+from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
-from trendlake.pipelines.report.amounts import Amount, amount_of
+from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.bins import Unit, number_of, unit_of
+from trendlake.pipelines.report.cells import Cells
 from trendlake.pipelines.report.database import HALF, Column, Database, logarithm, stretch, summed
 from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
 from trendlake.pipelines.report.layout import Layout, present
@@ -60,15 +62,15 @@ class Matches:
     layout: Layout
     columns: Mapping[str, Column]
     zone: str | None
+    cells: Cells
 
     @classmethod
-    def of(
-        cls, schema: StructType, pattern: PatternFacts, layout: Layout, owner: str, own: Sequence[str] | None
-    ) -> Matches:
-        """`own`: the columns of the run's plan, where it is known. The table may have those of other forms."""
+    def of(cls, schema: StructType, pattern: PatternFacts, layout: Layout, owner: str, plan: AnyPlan | None) -> Matches:
+        """`plan`: that of the run, where it is known. The table may have columns of other forms."""
+        own, cells = None if plan is None else plan.result_schema.names, Cells.of(plan, lists_of(schema))
         there = [name for name in schema.fieldNames() if own is None or name in own]
         groups = present(pattern.group_by, there)
-        names = tuple(name for name in there if name not in layout.hidden | set(groups))
+        names = cells.in_order([name for name in there if name not in layout.hidden | set(groups)])
         ids = () if layout.named else tuple(name for name in ("match_id", "end_event") if name in there)
         columns = {f"g{i}": Column(name, "text") for i, name in enumerate(groups)}
         for letter, of in (("r", groups), ("v", names), ("i", ids)):
@@ -76,7 +78,7 @@ class Matches:
         columns |= {"t": Column(owner), "first": Column(layout.times[0]), "last": Column(layout.times[1])}
         if layout.graphs:
             columns |= {"x": Column("matches", "count"), "l": Column("matches_log10", "number")}
-        return cls(groups, names, ids, times_of(schema), layout, columns, pattern.time_zone)
+        return cls(groups, names, ids, times_of(schema), layout, columns, pattern.time_zone, cells)
 
     def aliases(self, letter: str, of: Sequence[str]) -> list[str]:
         return [f"{letter}{i}" for i in range(len(of))]
@@ -87,6 +89,11 @@ def times_of(schema: StructType) -> frozenset[str]:
     return frozenset(
         field.name for field in schema.fields if isinstance(field.dataType, TimestampType | TimestampNTZType)
     )
+
+
+def lists_of(schema: StructType) -> list[str]:
+    """The columns of lists."""
+    return [field.name for field in schema.fields if isinstance(field.dataType, ArrayType)]
 
 
 def as_text(value: Any, is_time: bool, zone: str | None) -> Any:
@@ -103,7 +110,8 @@ def read_counted(database: Database, loaded: Matches, span: Span, within: int | 
     keys = loaded.aliases("g", loaded.groups)
     counted = _counted(database, loaded, keys, f"{stretch('t', span.unit.seconds)}", own)
     (rows,) = database.one(f"SELECT count(*) FROM rows WHERE {own}")
-    return facts_of(loaded.groups, span, counted, loaded.names, _longest(database, loaded, own, within), rows)
+    facts = facts_of(loaded.groups, span, counted, loaded.names, _longest(database, loaded, own, within), rows)
+    return replace(facts, ids=loaded.cells.ids(loaded.names))
 
 
 def facts_of(
@@ -193,7 +201,12 @@ def _longest(database: Database, loaded: Matches, own: str, within: int | None) 
     ):
         shown = zip(loaded.names, rest[len(groups) :], strict=True)
         cells = tuple(
-            (name, amount_of(as_text(value, name in loaded.times, loaded.zone), log if name == "matches" else None))
+            (
+                name,
+                loaded.cells.amount(
+                    name, as_text(value, name in loaded.times, loaded.zone), log if name == "matches" else None
+                ),
+            )
             for name, value in shown
         )
         rows.append(RowResult(tuple(rest[: len(groups)]), Window(moment(s), moment(e)), cells))

@@ -13,14 +13,14 @@ from trendlake.cep_core.sharing.family import row_hash
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.table import During, Table
-from trendlake.pipelines.report.amounts import Amount, amount_of
+from trendlake.pipelines.report.amounts import Amount
+from trendlake.pipelines.report.cells import Cells
 from trendlake.pipelines.report.database import WAS_THERE, Column, Database
-from trendlake.pipelines.report.facts import PatternFacts, ResultFacts, RowResult, RunFacts, Window
+from trendlake.pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
 from trendlake.pipelines.report.layout import Layout
-from trendlake.pipelines.report.read_rows import Matches, Span, as_text, micros, read_counted, times_of
+from trendlake.pipelines.report.read_rows import Matches, Span, as_text, lists_of, micros, read_counted, times_of
 from trendlake.pipelines.report.shape import Shape
 from trendlake.pipelines.report.summary import Columns, ResultRow, result_row, summarise
-from trendlake.pipelines.report.words import lasted
 from trendlake.pipelines.results.provenance import PLAN_HASH
 from trendlake.pipelines.results.reuse import row_hashes
 
@@ -50,14 +50,15 @@ def _windows(
     database: Database, table: Table, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None
 ) -> ResultFacts:
     """Of kind trends: windows that end in the span."""
-    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
+    cells = Cells.of(plan, lists_of(table.schema))
+    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns)).read_as(cells)
     low, high = (None if at is None else micros(at) + 1 for at in (_span_from(run), run.interval_to))
     current = None if run.plan_hash is None else [_row_hash(run, plan)]
     older = _load(database, table, shape.columns(), During("window_end", low, high), current)
     columns = Columns(shape.groups, shape.measures, shape.measure)
-    rows = _Rows(database, table, shape, run.interval_from, pattern.time_zone)
+    rows = _Rows(database, table, shape, cells, run.interval_from, pattern.time_zone)
     facts = summarise(rows, columns, older_rows=older, version=run.results_version)
-    return replace(facts, largest=with_lengths(facts.largest, plan))
+    return replace(facts, ids=cells.ids(shape.measures))
 
 
 def _load(
@@ -79,24 +80,11 @@ def _counted(
 ) -> ResultFacts:
     """Of a kind without windows in its rows."""
     owner, span = _span(layout, run, plan)
-    loaded = Matches.of(table.schema, pattern, layout, owner, None if plan is None else plan.result_schema.names)
+    loaded = Matches.of(table.schema, pattern, layout, owner, plan)
     during = During(owner, micros(span.low), micros(span.high))
     older = _load(database, table, loaded.columns, during, _current_forms(run, plan, span))
     facts = read_counted(database, loaded, span, None if plan is None else plan.result_shape.lifetime)
-    return replace(facts, older_rows=older, version=run.results_version, largest=with_lengths(facts.largest, plan))
-
-
-def with_lengths(rows: tuple[RowResult, ...], plan: AnyPlan | None) -> tuple[RowResult, ...]:
-    """The rows, their durations as people read them."""
-    if plan is None:
-        return rows
-    shape = plan.result_shape
-
-    def shown(name: str, value: Amount | str) -> Amount | str:
-        text = lasted(shape, name, value.exact) if isinstance(value, Amount) else None
-        return value if text is None else text
-
-    return tuple(replace(row, values=tuple((name, shown(name, value)) for name, value in row.values)) for row in rows)
+    return replace(facts, older_rows=older, version=run.results_version)
 
 
 def _span(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, Span]:
@@ -139,9 +127,9 @@ class _Rows:
     """The rows of kind trends, as often as they are asked for: kept when they are few."""
 
     def __init__(
-        self, database: Database, table: Table, shape: Shape, since: datetime | None, zone: str | None
+        self, database: Database, table: Table, shape: Shape, cells: Cells, since: datetime | None, zone: str | None
     ) -> None:
-        self._database, self._shape, self._since, self._zone = database, shape, since, zone
+        self._database, self._shape, self._cells, self._since, self._zone = database, shape, cells, since, zone
         self._times = times_of(table.schema)
         (count,) = database.one("SELECT count(*) FROM rows")
         self._in_memory = [*self._read()] if count <= limits.PAGE_ROWS else None
@@ -157,13 +145,18 @@ class _Rows:
         for row in self._database.each(f"SELECT {', '.join(asked)} FROM rows"):
             ws, we, *rest = row[groups:]
             values = tuple(
-                (name, amount_of(as_text(rest[i], name in self._times, self._zone), rest[len(measures) + i]))
+                (
+                    name,
+                    self._cells.amount(
+                        name, as_text(rest[i], name in self._times, self._zone), rest[len(measures) + i]
+                    ),
+                )
                 for i, name in enumerate(shape.measures)
             )
             amount = dict(values).get(shape.measure.name, Amount(1, 0.0))
             if not isinstance(amount, Amount):
                 raise TypeError(f"{shape.measure.name} is no number")
-            counted = amount if shape.measure.is_count else Amount(amount.exact)
+            counted = amount if shape.measure.is_count else Amount(amount.exact, None, amount.unit)
             yield result_row(row[:groups], Window(moment(ws), moment(we)), counted, values, self._since)
 
 

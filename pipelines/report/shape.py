@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import types as st
 
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
+from trendlake.pipelines.report.cells import Cells
 from trendlake.pipelines.report.database import Column
 from trendlake.pipelines.report.facts import Measure
 
@@ -37,11 +38,16 @@ class Shape:
         groups = tuple(group_by) if returns and set(group_by) <= set(names) else tuple(before)
         rest = [n for n in names if n not in (*before, *groups, *_SYSTEM) and n not in companions]
         measures = tuple(n for n in returns if n in names and n not in companions) or tuple(rest)
-        counts = [n for n in measures if _is_count(schema[n].dataType)]
+        counts = [n for n in measures if is_count(schema[n].dataType)]
         numbers = [n for n in measures if isinstance(schema[n].dataType, st.NumericType)]
         if counts or not numbers:
             return cls(groups, measures, Measure(counts[0] if counts else "rows", True), companions)
         return cls(groups, measures, Measure(numbers[0], False), companions)
+
+    def read_as(self, cells: Cells) -> Shape:
+        """With the measures as people read them."""
+        measure = replace(self.measure, unit=cells.unit(self.measure.name))
+        return replace(self, measures=cells.in_order(self.measures), measure=measure)
 
     def columns(self) -> dict[str, Column]:
         """The columns that the report loads: groups as text (g0 ...), the window (`ws`, `we`), measures (v0 ...)
@@ -56,5 +62,6 @@ class Shape:
         return groups | {"ws": Column("window_start"), "we": Column("window_end")} | values | logs
 
 
-def _is_count(kind: st.DataType) -> bool:
+def is_count(kind: st.DataType) -> bool:
+    """Whether values of this type are counts, which are added up."""
     return isinstance(kind, st.DecimalType) and kind.scale == 0

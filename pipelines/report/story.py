@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.error_text import plural, several
 from trendlake.pipelines.report.amounts import percent, text
-from trendlake.pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
+from trendlake.pipelines.report.facts import Measure, PatternFacts, ReportFacts, ResultFacts, RunFacts
 from trendlake.pipelines.report.picture import Picture, picture
 from trendlake.pipelines.report.tables import (
     GroupRow,
@@ -33,6 +33,8 @@ class Story:
     picture: Picture
     group_columns: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
+    ids: int = 0
+    """How many of `measures`, the last ones, name events."""
     texts: frozenset[str] = frozenset()
     """Those of `measures` that are no numbers."""
     group_heading: str = ""
@@ -40,11 +42,12 @@ class Story:
     groups_note: str = ""
     shares: bool = False
     spark_heading: str = ""
+    windows_heading: str = ""
     window_heading: str = ""
     windows: tuple[WindowRow, ...] = ()
     windows_note: str = ""
     largest: tuple[LargestRow, ...] = ()
-    largest_heading: str = "Largest results, all measures"
+    largest_heading: str = ""
     largest_note: str = ""
     unit: str = "window"
     row_times: str = "Window"
@@ -65,23 +68,26 @@ def tell(facts: ReportFacts) -> Story:
     since = _since(results)
     counted = results.unit != "window"
     one = begin_with(what, facts.pattern) if results.measure.is_count else f"Largest {what}"
+    most = most_of(what, results.measure)
     return Story(
         takeaway=_takeaway(results, run, what),
         caption=_caption(facts, results, drawn, what),
         picture=drawn,
         group_columns=results.group_columns,
         measures=results.measures,
+        ids=len(results.ids),
         texts=text_columns(results.largest),
         group_heading="Peak window" if results.measure.is_count and not results.additive else one,
         groups=group_rows(results, drawn.log),
         groups_note=_groups_note(results),
         shares=results.additive,
         spark_heading=upper_first(since) if has_sparks(results) else "",
+        windows_heading=f"{upper_first(several(results.unit))} with {most}",
         window_heading=one,
         windows=window_rows(results, _begin(facts)),
         windows_note=shown_of("busiest", len(results.busiest), results.span_windows, results.unit, since),
         largest=largest_rows(results.largest, results.measures, events=counted),
-        largest_heading=f"Longest {what}" if counted else "Largest results, all measures",
+        largest_heading=f"Longest {what}" if counted else f"Rows with {most}",
         largest_note=shown_of(
             "longest" if counted else "largest", len(results.largest), results.rows, "result row", "of this interval"
         ),
@@ -106,6 +112,11 @@ def noun(pattern: PatternFacts, measure: str | None) -> str:
 def begin_with(what: str, pattern: PatternFacts) -> str:
     """`what` as the first word of a sentence: with a capital, unless it is a name that the pattern's author gave."""
     return what if what in pattern.returns else upper_first(what)
+
+
+def most_of(what: str, measure: Measure) -> str:
+    """`the most runs`, `the largest mean`: of what rows are ranked by."""
+    return f"the {'most' if measure.is_count else 'largest'} {what}"
 
 
 def _held(results: ResultFacts) -> str:

@@ -54,6 +54,10 @@ class LargestRow:
     group: tuple[str, ...]
     window: str
     values: tuple[Number, ...]
+    keys: tuple[str, ...] = ()
+    """Of each of `values` the number by which a script orders rows; empty of a text."""
+    at: str = ""
+    """The same of the window: its start, seconds since the epoch."""
 
 
 def number(amount: Amount, decimals: int | None = None) -> Number:
@@ -103,6 +107,7 @@ def window_rows(results: ResultFacts, since: datetime | None) -> tuple[WindowRow
 def largest_rows(rows: Sequence[RowResult], measures: Sequence[str], *, events: bool) -> tuple[LargestRow, ...]:
     """Result rows with all their `measures`. `events`: their times are those of a first and a last event."""
     decimals = [_decimals([row.values[i][1] for row in rows]) for i in range(len(measures))]
+    logs = [any(_only_log(row.values[i][1]) for row in rows) for i in range(len(measures))]
     label = moments_label if events else _namer([row.window for row in rows])
     return tuple(
         LargestRow(
@@ -112,9 +117,26 @@ def largest_rows(rows: Sequence[RowResult], measures: Sequence[str], *, events: 
                 Number(value) if isinstance(value, str) else number(value, places)
                 for (_, value), places in zip(row.values, decimals, strict=True)
             ),
+            keys=tuple(
+                "" if isinstance(value, str) else _key(value, by_log)
+                for (_, value), by_log in zip(row.values, logs, strict=True)
+            ),
+            at=f"{row.window.start.timestamp():.6f}",
         )
         for row in rows
     )
+
+
+def _only_log(value: Amount | str) -> bool:
+    return isinstance(value, Amount) and value.exact is None and value.log10 is not None
+
+
+def _key(amount: Amount, by_log: bool) -> str:
+    """A number in the order of the amounts of a column; by their logarithms, where that is all that is known of one."""
+    value = amount.log10 if by_log else amount.exact
+    if value is None:
+        return "-1" if by_log and amount.exact == 0 else ""
+    return str(float(value))
 
 
 def text_columns(rows: Sequence[RowResult]) -> frozenset[str]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from trendlake.cep_core.plan import ResultShape
 from trendlake.pipelines.report.facts import GroupKey, Window
 
 NO_VALUE = "(no value)"
-LONGEST = 10**9 * 86_400_000_000
-"""A length of time that is written as days, hours and minutes is not longer, microseconds."""
 
 
 def group_label(key: GroupKey, columns: Sequence[str]) -> str:
@@ -109,22 +106,6 @@ def duration(seconds: float | None) -> str:
     if hours < 48:
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     return f"{hours // 24} days"
-
-
-def length(micros: int) -> str:
-    """A measured time to its last digit: `2:49:00`, `0:00:00.5`, `3 days, 2:49:00`."""
-    clock_text = str(timedelta(microseconds=abs(micros)))
-    return f"{'-' if micros < 0 else ''}{clock_text.rstrip('0') if '.' in clock_text else clock_text}"
-
-
-def lasted(shape: ResultShape, name: str, value: float | None) -> str | None:
-    """The value of a column that holds lengths of time; None for another column, and for a NULL."""
-    micros = name in shape.durations
-    if value is None or not (micros or name in shape.seconds):
-        return None
-    if abs(value) > (LONGEST if micros else LONGEST / 1e6):
-        return f"{value:,} {'µs' if micros else 's'}"
-    return length(round(value if micros else value * 1e6))
 
 
 def _midnight(moment: datetime) -> bool:

@@ -44,6 +44,12 @@ class Selection:
     start: int | None = None
     end: int | None = None
     limit: int | None = None
+    latest: bool = False
+    """Whether the latest come first, whatever the rows count."""
+
+    def rank(self, plan: AnyPlan) -> str:
+        """The column whose greatest values come first."""
+        return time_of(plan) if self.latest else rank_of(plan)
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ def _here(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
     every = table.every([*plan.result_schema.names, PLAN_HASH], limits.RESULTS_READ)
     stale = _stale(every, plan)
     chosen = every.filter(mask(every, plan, selection))
-    rows = _greatest(chosen, rank_of(plan), plan.key, selection.limit)
+    rows = _greatest(chosen, selection.rank(plan), plan.key, selection.limit)
     return Rows(rows.select(plan.result_schema.names), chosen.num_rows, every.num_rows, stale)
 
 
@@ -197,7 +203,7 @@ def _greatest(rows: pa.Table, rank: str, key: Sequence[str], limit: int | None) 
 
 def _by_spark(every: DataFrame, plan: AnyPlan, selection: Selection) -> Rows:
     chosen = every.where(reduce(lambda a, b: a & b, conditions(plan, selection)))
-    ordered = chosen.orderBy(column(rank_of(plan)).desc_nulls_last(), *map(column, plan.key))
+    ordered = chosen.orderBy(column(selection.rank(plan)).desc_nulls_last(), *map(column, plan.key))
     limited = ordered if selection.limit is None else ordered.limit(selection.limit)
     if isinstance(plan, FamilyPlan):
         values = [

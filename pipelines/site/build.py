@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from trendlake.cep_core import AnyPlan, PatternWarning
@@ -17,7 +18,7 @@ from trendlake.pipelines.contracts.pattern_source import contract_of_events
 from trendlake.pipelines.error_text import in_words
 from trendlake.pipelines.lake.lake import Lake, exists, latest_version
 from trendlake.pipelines.progress import doing
-from trendlake.pipelines.project.paths import Project
+from trendlake.pipelines.project.paths import PUBLISHED, Project
 from trendlake.pipelines.report.build import drawn
 from trendlake.pipelines.report.database import spill_folder
 from trendlake.pipelines.report.facts import PatternFacts, RunFacts
@@ -25,6 +26,7 @@ from trendlake.pipelines.report.on_clock import in_interval_of, on_clock
 from trendlake.pipelines.report.places import Places, alone, write_whole
 from trendlake.pipelines.report.read_pattern import read_pattern
 from trendlake.pipelines.results.ledger import Publications
+from trendlake.pipelines.results.row_files import content_of
 from trendlake.pipelines.runs.intervals import LocalTimes
 from trendlake.pipelines.site.cards import card_of, card_text, read_cards, read_sources
 from trendlake.pipelines.site.data_docs import NOT_CHECKED, build_data_docs, last_checked
@@ -76,6 +78,15 @@ class Together:
         self._runs: Mapping[str, RunsFacts] = {}
         self._publications: Publications | None = None
         self.sources: dict[str, SourceFacts] = {}
+
+    @cached_property
+    def readers(self) -> Mapping[str, Sequence[str]]:
+        """The patterns that read each table, of those that have a page."""
+        readers: dict[str, list[str]] = {}
+        for card in read_cards(self._site.places, self._site.project):
+            for table in card.source.split(", "):
+                readers.setdefault(table, []).append(card.name)
+        return readers
 
     def runs(self, name: str) -> RunsFacts:
         """The newest runs of one of the patterns."""
@@ -173,9 +184,13 @@ def _attempt(site: Site, file: Path, *, docs: bool, together: Together) -> Built
 def _build(site: Site, file: Path, *, docs: bool, together: Together) -> Built:
     facts = read_page_facts(site, file, docs=docs, together=together)
     name = facts.pattern.name
-    page, card = site.places.pattern(name), card_of(facts)
+    places = site.places
+    page, card = places.pattern(name), card_of(facts)
+    if facts.newest is not None:
+        for file in places.rows(name):
+            write_whole(file, content_of(facts.newest.table, file.suffix))
     write_whole(page, pattern_page(facts).encode())
-    write_whole(site.places.card(name), card_text(card, facts.fresh))
+    write_whole(places.card(name), card_text(card, facts.fresh))
     return Built(name, page, card)
 
 
@@ -259,7 +274,8 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
     results = lake.warehouse.results(pattern.name)
     published = exists(lake, results)
     overview = read_overview(lake, results, pattern, plan, spill_folder(lake.warehouse)) if published else None
-    shown = None if overview is None else read_shown(lake, results, pattern, plan)
+    rows = None if overview is None else read_shown(lake, results, pattern, plan)
+    shown, newest = rows or (None, None)
     if overview is not None and shown is not None:
         overview = replace(overview, rows=shown.total, earlier_rows=shown.stale)  # as `trendlake show` counts them
     if pattern.source not in sources:
@@ -283,11 +299,21 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
         verdicts={run.run_id: verdict_of(run) for run in runs.runs},
         overview=on_clock(overview, zone),
         shown=on_clock(shown, zone),
+        newest=on_clock(newest, zone),
+        readers=_readers(site, pattern.name, together),
         changes=read_changes(lake, results, plan, zone) if published else ChangesFacts((), 0),
         fresh=on_clock(_freshness(site, pattern, plan, contracts, file, together), zone),
         docs=checks_pages,
         pages=frozenset(run.run_id for run in runs.runs if places.run(pattern.name, run.run_id).is_file()),
         made_at=datetime.now(UTC),
+    )
+
+
+def _readers(site: Site, name: str, together: Together) -> tuple[str, ...]:
+    """The patterns that read the results of the pattern `name`, whatever their table is called."""
+    tables = (name, site.lake.warehouse.table_of(name))
+    return tuple(
+        dict.fromkeys(reader for table in tables for reader in together.readers.get(f"{PUBLISHED}{table}", ()))
     )
 
 

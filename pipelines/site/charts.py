@@ -12,7 +12,7 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.report.amounts import Amount, text
 from trendlake.pipelines.report.bins import WEEK, Unit, apart, number_of
 from trendlake.pipelines.report.facts import Point, RunFacts, Window
-from trendlake.pipelines.report.picture import Mark, Picture, Series, log_ticks, needs_log
+from trendlake.pipelines.report.picture import Mark, Picture, Series, log_ticks, needs_log, time_ticks
 from trendlake.pipelines.report.verdict import stage_name
 from trendlake.pipelines.report.words import day, duration, group_label, stamp, window_label
 from trendlake.pipelines.site.facts import GroupFacts, OverviewFacts
@@ -76,7 +76,7 @@ def totals_picture(facts: OverviewFacts, what: str) -> Picture:
         form="bars" if one else "lines",
         series=(Series(window_label(facts.totals[0].window) if one else label, "series1", _marks(facts, log)),),
         log=log,
-        ticks=log_ticks(amounts, from_one=one) if log else (),
+        ticks=log_ticks(amounts, from_one=one) if log else time_ticks(amounts),
         whole=facts.measure.is_count,
         daily=facts.step_seconds >= 86_400,
         weekly=facts.unit != "window" and facts.step_seconds >= WEEK,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+import pyarrow as pa
+
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.report.amounts import Amount
 from trendlake.pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, RowResult, RunFacts
@@ -27,6 +29,14 @@ class GroupFacts:
 
     key: GroupKey
     peak: Amount
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class MeasureFacts:
+    """Another measure over time: `points` as `OverviewFacts.totals`, of windows in which it is known."""
+
+    measure: Measure
     points: tuple[Point, ...]
 
 
@@ -53,6 +63,7 @@ class OverviewFacts:
     group_count: int
     groups: tuple[GroupFacts, ...]
     heat_seconds: int | None
+    others: tuple[MeasureFacts, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,18 @@ class ShownFacts:
     group_columns: tuple[str, ...]
     measures: tuple[str, ...]
     rows: tuple[RowResult, ...]
+    ids: tuple[str, ...]
+    """The last of `measures`: those that name events."""
+    ranked: str
+    """The column by which rows are ranked."""
+
+
+@dataclass(frozen=True)
+class NewestFacts:
+    """The newest rows: those that the page shows, and those of the files next to it, columns of the plan's results."""
+
+    shown: ShownFacts
+    table: pa.Table
 
 
 @dataclass(frozen=True)
@@ -174,7 +197,8 @@ class DocsFacts:
 
 @dataclass(frozen=True)
 class PatternPageFacts:
-    """All that a pattern's page says. `before`: what it reads; `mistake`: why the file does not compile; `contracts`:
+    """All that a pattern's page says. `before`: what it reads; `readers`: patterns with a page that read its results;
+    `mistake`: why the file does not compile; `contracts`:
     of the tables of its events, None of one that cannot be read; `pages`: the run ids that have one."""
 
     pattern: PatternFacts
@@ -188,6 +212,8 @@ class PatternPageFacts:
     verdicts: Mapping[str, Verdict]
     overview: OverviewFacts | None
     shown: ShownFacts | None
+    newest: NewestFacts | None
+    readers: tuple[str, ...]
     changes: ChangesFacts
     fresh: FreshFacts
     docs: DocsFacts

@@ -7,18 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pyspark.sql.types import NumericType
+
 from trendlake.cep_core import AnyPlan
 from trendlake.cep_core.events.windows import moment
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
+from trendlake.pipelines.report.cells import Cells
 from trendlake.pipelines.report.database import HALF, Column, Database, logarithm, stretch, summed
 from trendlake.pipelines.report.facts import Measure, PatternFacts
 from trendlake.pipelines.report.layout import Layout, present
 from trendlake.pipelines.report.read_rows import NOUN
-from trendlake.pipelines.report.shape import Shape
+from trendlake.pipelines.report.shape import Shape, is_count
 from trendlake.pipelines.results.provenance import PLAN_HASH
 
 HEAT_COLUMNS = 60
+OTHERS_DRAWN = 5
+"""Measures that are drawn after the first."""
 Key = tuple[str | None, ...]
 """A group: the text of each grouping column."""
 FIRST = {
@@ -76,6 +81,9 @@ class Counts:
     """The name of a window."""
     extent: tuple[int, int] | None = None
     """Of rows that are counted by stretches of time: the first and the last moment of one, microseconds."""
+    others: tuple[Measure, ...] = ()
+    """Measures that are drawn too: of each a table like `totals`, of windows where it is known, called `other` and its
+    number."""
 
     @classmethod
     def of(cls, database: Database, table: Table, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
@@ -85,7 +93,7 @@ class Counts:
         if not {*layout.times} <= {*table.names}:
             return None
         if layout.windows:
-            return _windows(database, table, pattern)
+            return _windows(database, table, pattern, plan)
         return _stretches(database, table, pattern, layout, plan)
 
     def __post_init__(self) -> None:
@@ -110,6 +118,10 @@ class Counts:
     def totals(self, bucket: int | None) -> list[Peak]:
         """Over all groups, in order of time."""
         return self._points("totals", [], bucket).get((), [])
+
+    def other(self, number: int, bucket: int | None) -> list[Peak]:
+        """As `totals`, of one of the `others`: its sum of counts, else its largest."""
+        return self._points(f"other{number}", [], bucket).get((), [])
 
     def peaks(self, most: int) -> list[tuple[Key, Peak]]:
         """The largest groups with their largest windows, the largest first."""
@@ -156,12 +168,14 @@ def _largest_of_few(rows: str, keys: str) -> str:
     return f"SELECT unnest(arg_min({{{fields}}}, create_sort_key({order}))), {keys} FROM {rows} GROUP BY {keys}"
 
 
-def _windows(database: Database, table: Table, pattern: PatternFacts) -> Counts | None:
+def _windows(database: Database, table: Table, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
     """Of kind trends: a row is a window's already."""
-    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
+    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns)).read_as(Cells.of(plan, ()))
     name, count = shape.measure.name, shape.measure.is_count
     columns = {key: Column(group, "text") for key, group in zip(_keys(shape.groups), shape.groups, strict=True)}
     columns |= {"ws": Column("window_start"), "we": Column("window_end"), "h": Column(PLAN_HASH)}
+    others = _others(table, shape.measures, name, Cells.of(plan, ()), counted=True)
+    columns |= _columns_of_others(others, table.names)
     x, log = "1::HUGEINT", "0.0::DOUBLE"
     if name in shape.measures:
         columns["x"] = Column(name, "count" if count else "number")
@@ -170,12 +184,15 @@ def _windows(database: Database, table: Table, pattern: PatternFacts) -> Counts 
         x = "x::HUGEINT" if count else "x"
         log = logarithm("x", "l" if companion else "NULL::DOUBLE") if count else "NULL::DOUBLE"
     rank = RANK if count else "x"
-    amounts = ", ".join([*_keys(shape.groups), "ws", "we", "h", f"{x} AS x", f"{log} AS l"])
+    own = [key for i in range(len(others)) for key in (f"m{i}", f"n{i}") if key in columns]
+    amounts = ", ".join([*_keys(shape.groups), "ws", "we", "h", f"{x} AS x", f"{log} AS l", *own])
     database.load(table, columns, select=f"SELECT *, {rank} AS o FROM (SELECT {amounts} FROM batch)")
     forms = _forms(database)
     if not _keep_timed(database, "ws"):
         return None
-    return Counts(database, "rows", _all_known(database, "x"), forms, shape.groups, shape.measure, "window")
+    _total_others(database, others, "rows", columns)
+    known = _all_known(database, "x")
+    return Counts(database, "rows", known, forms, shape.groups, shape.measure, "window", others=others)
 
 
 def _stretches(
@@ -188,6 +205,10 @@ def _stretches(
     columns |= {"t": Column(plan.owned(range(1))[0] if plan else layout.owner), "h": Column(PLAN_HASH)}
     if layout.graphs:
         columns |= {"x": Column("matches", "count"), "l": Column("matches_log10", "number")}
+    cells = Cells.of(plan, ())
+    measures = () if cells.reading is None or layout.graphs else cells.reading.measures
+    others = _others(table, [name for name in measures if name not in groups], "", cells, counted=False)
+    columns |= _columns_of_others(others, table.names)
     database.load(table, columns)
     forms = _forms(database)
     if not _keep_timed(database, "t"):
@@ -206,7 +227,39 @@ def _stretches(
     else:
         amounts = f"SELECT {place}, count(*)::HUGEINT AS x, log10(count(*)) AS l FROM {cut} GROUP BY {place}"
     database.run(f"CREATE TEMP TABLE amounts AS SELECT *, {RANK} AS o FROM ({amounts})")
-    return Counts(database, "amounts", known, forms, groups, NOUN, unit.name, (first, last))
+    _total_others(database, others, f"(SELECT *, {start} AS ws, {start} + {size} AS we FROM rows)", columns)
+    return Counts(database, "amounts", known, forms, groups, NOUN, unit.name, (first, last), others)
+
+
+def _others(table: Table, names: Sequence[str], first: str, cells: Cells, *, counted: bool) -> tuple[Measure, ...]:
+    """The measures among `names` that are drawn after the one called `first`: the first numbers. `counted`: whole
+    DECIMAL numbers are counts, which are added up."""
+    schema = table.schema
+    numbers = [
+        Measure(name, counted and is_count(schema[name].dataType), cells.unit(name), own=True)
+        for name in names
+        if name != first and name in table.names and isinstance(schema[name].dataType, NumericType)
+    ]
+    return tuple(numbers[:OTHERS_DRAWN])
+
+
+def _columns_of_others(others: Sequence[Measure], names: Sequence[str]) -> dict[str, Column]:
+    columns = {f"m{i}": Column(one.name, "count" if one.is_count else "number") for i, one in enumerate(others)}
+    logs = {f"n{i}": Column(f"{one.name}_log10", "number") for i, one in enumerate(others) if one.is_count}
+    return columns | {key: column for key, column in logs.items() if column.name in names}
+
+
+def _total_others(database: Database, others: Sequence[Measure], rows: str, columns: Mapping[str, Column]) -> None:
+    """Makes the tables of the `others`: of each window, or stretch of time, where the measure is known."""
+    for i, one in enumerate(others):
+        if one.is_count:
+            log = logarithm(f"m{i}", f"n{i}" if f"n{i}" in columns else "NULL::DOUBLE")
+            placed = f"(SELECT ws, we, m{i}::HUGEINT AS x, {log} AS l FROM {rows})"
+            totals = f"SELECT *, {RANK} AS o FROM (SELECT ws, we, {SUM} FROM ({summed('ws, we', placed)}))"
+        else:
+            largest = f"SELECT ws, we, max(m{i}) AS x FROM {rows} WHERE m{i} IS NOT NULL GROUP BY ws, we"
+            totals = f"SELECT *, NULL::DOUBLE AS l, x AS o FROM ({largest})"
+        database.run(f"CREATE TEMP TABLE other{i} AS {totals}")
 
 
 def _forms(database: Database) -> Mapping[str | None, int]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 from markupsafe import Markup
 
@@ -13,19 +14,22 @@ from trendlake.pipelines.contracts.rule_text import expected_of
 from trendlake.pipelines.error_text import plural, several
 from trendlake.pipelines.lake.warehouse import folder_name
 from trendlake.pipelines.report.amounts import text
-from trendlake.pipelines.report.chart import NARROW, WIDE, svg
-from trendlake.pipelines.report.facts import CheckFacts, RunFacts
+from trendlake.pipelines.report.chart import NARROW, WIDE, Size, svg
+from trendlake.pipelines.report.facts import CheckFacts, Measure, PatternFacts, RunFacts
+from trendlake.pipelines.report.picture import Picture
+from trendlake.pipelines.report.places import Places
 from trendlake.pipelines.report.render import rendered
-from trendlake.pipelines.report.story import begin_with, noun
+from trendlake.pipelines.report.story import begin_with, most_of, noun
 from trendlake.pipelines.report.tables import LargestRow, Number, largest_rows, number, text_columns
 from trendlake.pipelines.report.verdict import SOURCE_STAGES, State, Verdict, outcome
 from trendlake.pipelines.report.view import Figure, definition, headed
 from trendlake.pipelines.report.words import duration, interval_label, stamp, upper_first
 from trendlake.pipelines.site.cards import freshness_words, range_label
 from trendlake.pipelines.site.charts import Heat, cost, heat, totals_picture
-from trendlake.pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts
+from trendlake.pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts, ShownFacts
 from trendlake.pipelines.site.graph import Graph
 from trendlake.pipelines.site.graph_page import rows_of
+from trendlake.pipelines.site.line import line_svg
 
 CHECKS_SHOWN = 200
 """Of those that all runs have kept."""
@@ -65,13 +69,21 @@ class CheckRow:
 
 
 @dataclass(frozen=True)
-class ResultsView:
-    """The results in words and pictures."""
+class ChartView:
+    """A measure over time."""
 
+    name: str
     takeaway: str
     caption: str
     wide: Markup
     narrow: Markup
+
+
+@dataclass(frozen=True)
+class ResultsView:
+    """The results in words and pictures: of each measure a chart."""
+
+    charts: tuple[ChartView, ...]
     heat: Heat | None
     heat_note: str
     figures: tuple[Figure, ...]
@@ -79,13 +91,15 @@ class ResultsView:
 
 @dataclass(frozen=True)
 class RowsView:
-    """A table of result rows with all measures; `texts`: those that are no numbers."""
+    """A table of result rows with all measures. The last `ids` of them name events; `texts`: those that are no
+    numbers."""
 
     heading: str
     note: str
     group_columns: tuple[str, ...]
     row_times: str
     measures: tuple[str, ...]
+    ids: int
     texts: frozenset[str]
     rows: tuple[LargestRow, ...]
 
@@ -109,6 +123,8 @@ def pattern_page(facts: PatternPageFacts) -> str:
         fresh=(fresh_state, fresh, fresh_note),
         results=_results(facts),
         shown=_shown(facts),
+        newest=_newest(facts),
+        downloads=[(file.suffix[1:], file.name) for file in Places(Path()).rows(facts.pattern.name)],
         runs=[_run_row(run, facts) for run in runs],
         cost=cost(runs),
         broken=[row for row in rows if not row.unbroken],
@@ -166,7 +182,6 @@ def _results(facts: PatternPageFacts) -> ResultsView | None:
     if overview is None:
         return None
     what = noun(facts.pattern, overview.measure.name)
-    picture = totals_picture(overview, what)
     drawn = heat(overview)
     most = max(overview.totals, key=lambda point: point.amount.order)
     figures = [
@@ -179,14 +194,27 @@ def _results(facts: PatternPageFacts) -> ResultsView | None:
     first = begin_with(what, facts.pattern)
     label = f"{first} in the busiest {overview.unit}" if overview.measure.is_count else f"Largest {what}"
     figures.insert(0, Figure(label, number(most.amount), interval_label(most.window.start, most.window.end)))
+    others = [replace(overview, measure=one.measure, totals=one.points) for one in overview.others]
     return ResultsView(
-        takeaway=f"{first} over time: at most {text(most.amount)} in one {overview.unit}",
-        caption=_caption(overview, first, picture.log),
-        wide=Markup(svg(picture, WIDE)),
-        narrow=Markup(svg(picture, NARROW)),
+        charts=(_chart(facts.pattern, overview, svg), *(_chart(facts.pattern, one, line_svg) for one in others)),
         heat=drawn,
         heat_note=_heat_note(overview, what),
         figures=tuple(figures),
+    )
+
+
+def _chart(pattern: PatternFacts, overview: OverviewFacts, lines: Callable[[Picture, Size], str]) -> ChartView:
+    """Of the measure of the overview, and its totals. `lines`: draws a picture of lines."""
+    what = noun(pattern, overview.measure.name)
+    first = what if overview.measure.own else begin_with(what, pattern)
+    picture, most = totals_picture(overview, what), max(overview.totals, key=lambda point: point.amount.order)
+    draw = lines if picture.form == "lines" else svg
+    return ChartView(
+        name=first,
+        takeaway=f"{first} over time: at most {text(most.amount)} in one {overview.unit}",
+        caption=_caption(overview, first, picture.log),
+        wide=Markup(draw(picture, WIDE)),
+        narrow=Markup(draw(picture, NARROW)),
     )
 
 
@@ -195,23 +223,43 @@ def _shown(facts: PatternPageFacts) -> RowsView | None:
     shown = facts.shown
     if shown is None or not shown.rows:
         return None
-    every, trends = len(shown.rows) == shown.total, facts.pattern.kind == "trends"
+    if shown.which == "latest":
+        return None  # they are the newest
+    every = len(shown.rows) == shown.total
     which = f"All {plural(shown.total, 'row')}" if every else f"The {len(shown.rows)} {shown.which} of"
     note = f"{which}, the {shown.which} first." if every else f"{which} {plural(shown.total, 'row')}."
+    most = most_of(noun(facts.pattern, shown.ranked), Measure(shown.ranked, True))
+    return _rows(f"Rows with {most}", note, shown, facts.pattern)
+
+
+def _newest(facts: PatternPageFacts) -> RowsView | None:
+    if facts.newest is None or not facts.newest.shown.rows:
+        return None
+    shown = facts.newest.shown
+    note = "Every row" if len(shown.rows) == shown.total else f"{len(shown.rows):,} of {plural(shown.total, 'row')}"
+    return _rows("Newest rows", f"{note}, the newest first.", shown, facts.pattern)
+
+
+def _rows(heading: str, note: str, shown: ShownFacts, pattern: PatternFacts) -> RowsView:
+    trends = pattern.kind == "trends"
     return RowsView(
-        f"{upper_first(shown.which)} results, all measures",
+        heading,
         note,
         shown.group_columns,
         "Window" if trends else "From – to",
         shown.measures,
+        len(shown.ids),
         text_columns(shown.rows),
         largest_rows(shown.rows, shown.measures, events=not trends),
     )
 
 
 def _caption(overview: OverviewFacts, what: str, log: bool) -> str:
-    together = ", all groups together" if overview.measure.is_count else ", the largest of all groups"
-    sentences = [f"{what} per {overview.unit}{together if overview.group_count > 1 else ''}."]
+    together = ", all groups together" if overview.group_count > 1 else ""
+    if not overview.measure.is_count:
+        of = "rows" if overview.unit != "window" else "groups" if overview.group_count > 1 else ""
+        together = f", the largest of all {of}" if of else ""
+    sentences = [f"{what} per {overview.unit}{together}."]
     if overview.bucket_seconds:
         sentences.append(
             f"{plural(overview.windows, overview.unit)}: "

@@ -18,9 +18,11 @@ from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import either, refuse
-from trendlake.pipelines.report.amounts import Amount, amount_of, text
+from trendlake.pipelines.report.amounts import Amount, text
+from trendlake.pipelines.report.cells import Cells
 from trendlake.pipelines.report.on_clock import local
-from trendlake.pipelines.report.words import NO_VALUE, lasted, stamp
+from trendlake.pipelines.report.words import NO_VALUE, stamp
+from trendlake.pipelines.results.columns import Reading
 from trendlake.pipelines.results.history import (
     ADDED,
     AFTER,
@@ -147,15 +149,18 @@ def _change(
     def said(row: Mapping[str, Any] | None, name: str) -> str | None:
         return None if row is None else cell(row, name, plan, zone)
 
-    names = [name for name in there if name not in (*plan.key, "window_end") and not name.endswith("_log10")]
+    reading = Reading.of(plan)
+    names = [name for name in reading.shown if name in there and name not in plan.key]
     kind = ADDED if before is None else RETRACTED if after is None else CHANGED
     of = after or before or {}
     values = [
-        (name, said(before, name), said(after, name))
+        (name, old, new if new != old else f"{new}, others")  # as many events
         for name in names
         if before is None or after is None or before[name] != after[name]
+        for old, new in [(said(before, name), said(after, name))]
     ]
-    return RowChange(kind, tuple((name, cell(of, name, plan, zone)) for name in plan.key), tuple(values))
+    key = tuple((name, cell(of, name, plan, zone)) for name in reading.chosen(plan.key))
+    return RowChange(kind, key, tuple(values))
 
 
 def cell(row: Mapping[str, Any], name: str, plan: AnyPlan, zone: str | None = None) -> str:
@@ -163,11 +168,9 @@ def cell(row: Mapping[str, Any], name: str, plan: AnyPlan, zone: str | None = No
     value, log10 = row[name], row.get(f"{name}_log10")
     if value is None:
         return NO_VALUE if log10 is None else text(Amount(None, log10))
-    if (time := lasted(plan.result_shape, name, value)) is not None:
-        return time
     if isinstance(value, datetime):
         return stamp(local(value.astimezone(UTC), zone))
-    amount = amount_of(value, log10)
+    amount = Cells.of(plan, ()).amount(name, value, log10)
     if isinstance(amount, Amount):
         return text(amount)
     return amount if len(amount) <= CELL else amount[:CELL] + "…"

@@ -19,7 +19,7 @@ from trendlake.pipelines.report.database import Database
 from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, Window
 from trendlake.pipelines.report.summary import MOST_POINTS
 from trendlake.pipelines.results.reuse import current_hashes
-from trendlake.pipelines.site.facts import GroupFacts, OverviewFacts
+from trendlake.pipelines.site.facts import GroupFacts, MeasureFacts, OverviewFacts
 from trendlake.pipelines.site.overview import HEAT_COLUMNS, Counts, Peak
 
 GROUPS_SHOWN = 24
@@ -55,6 +55,11 @@ def _overview(counts: Counts, plan: AnyPlan | None) -> OverviewFacts:
         group_count=counts.group_count if counts.groups else 0,
         groups=_groups(counts, heat) if counts.groups else (),
         heat_seconds=heat,
+        others=tuple(
+            MeasureFacts(measure, points)
+            for number, measure in enumerate(counts.others)
+            if (points := _points(counts.other(number, bucket), measure))
+        ),
     )
 
 
@@ -73,7 +78,7 @@ def _points(peaks: Sequence[Peak], measure: Measure) -> tuple[Point, ...]:
 def _amount(peak: Peak, measure: Measure) -> Amount:
     if measure.is_count:
         return Amount.of_count(None if peak.x is None else int(peak.x), peak.l)
-    return Amount(None if peak.x is None else float(peak.x))
+    return Amount(None if peak.x is None else float(peak.x), None, measure.unit)
 
 
 def _earlier(forms: Mapping[str | None, int], plan: AnyPlan | None, first: int, until: int) -> int:

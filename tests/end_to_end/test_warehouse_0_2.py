@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 from tests.support.flights import all_steps
 from tests.support.warehouse_0_2 import FOLDER, unpack
 from trendlake.jobs.actions.show import Shown, print_results
-from trendlake.jobs.terminal.json_output import json_text
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.contracts.contract import load_contract
 from trendlake.pipelines.ingest.deliver import ingest
+from trendlake.pipelines.json_text import json_text
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
 from trendlake.pipelines.project.paths import Project

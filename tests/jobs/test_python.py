@@ -21,7 +21,7 @@ from tests.support.html_tags import Tags
 from tests.support.python_project import DAYS, make_project
 from trendlake.cep_core import TrendlakeError
 from trendlake.jobs.main import app
-from trendlake.jobs.terminal.json_output import json_text
+from trendlake.pipelines.json_text import json_text
 
 SECONDS = ("seconds", "at", "attempt", "started_at", "finished_at", "computed_at")
 """Keys whose values differ from run to run."""

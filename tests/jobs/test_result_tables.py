@@ -1,50 +1,212 @@
-"""Tables of results stay readable where no terminal says how wide it is."""
+"""Tables of results: what was measured first, in the width of a terminal, of rows of every kind."""
 
 from __future__ import annotations
 
 import csv
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from html import unescape
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from rich.console import Console
 
-from tests.conftest import ROOT
-from trendlake.cep_core import AnyPlan
-from trendlake.jobs.actions.show import changes_of, write_rows
-from trendlake.jobs.terminal.printing import table_of
-from trendlake.pipelines.authoring.validate import compiled
-from trendlake.pipelines.project.paths import Project
+from trendlake.cep_core import AnyPlan, EventSchema, compile_query, run_plan
+from trendlake.jobs.actions.show import changes_of
+from trendlake.jobs.python import html
+from trendlake.jobs.terminal.rows import Rows, table_of
+from trendlake.pipelines.report.amounts import length, time_text
+from trendlake.pipelines.results.columns import Reading
+from trendlake.pipelines.results.row_files import write_rows
 
-IDS = [f"LGA-2013-12-29T{hour:02}:00:00Z" for hour in range(5)]
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+SCHEMA = EventSchema(
+    {"event_id": "string", "event_time": "timestamp", "event_type": "string", "machine": "string", "v": "double"}
+)
+EVENTS = pa.Table.from_pylist(
+    [
+        {
+            "event_id": f"{NOON + timedelta(minutes=n):%Y-%m-%d %H:%M:%S.000000Z}|{n + 100}",
+            "event_time": NOON + timedelta(minutes=n),
+            "event_type": "R",
+            "machine": "the first machine" if n % 3 else "m2",
+            "v": float(n * 7 % 10),
+        }
+        for n in range(40)
+    ]
+)
+ROW_PATTERN = """
+  FROM e MATCH_RECOGNIZE (
+    PARTITION BY machine ORDER BY event_time
+    MEASURES COUNT(*) AS n, ARRAY_AGG(up.event_id) AS ids, ARRAY_AGG(up.v) AS vs,
+      LAST(up.event_time) - low.event_time AS lasted
+    PATTERN (low up+) DEFINE up AS v > PREV(v))
+"""
+KINDS: dict[str, dict[str, Any]] = {
+    "trends": {
+        "pattern": "R r+",
+        "where": ["[machine]", "r.v < NEXT(r).v"],
+        "group_by": ["machine"],
+        "return": {"runs": "COUNT(*)", "top": "MAX(r.v)", "ids": "LONGEST(*)", "slowest": "MAX(DURATION(*))"},
+        "within": "1 hour",
+    },
+    "matches": {
+        "kind": "matches",
+        "pattern": "SEQ(R low, R r+, R after)",
+        "where": ["[machine]", "r[1].v > low.v", "r[i].v > r[i-1].v", "after.v <= r[r.LEN].v"],
+        "select": "partition_contiguous",
+        "return": {"rises": "COUNT(r)", "bottom": "low.v", "lasted": "after.event_time - low.event_time"},
+        "within": "2 days",
+    },
+    "graphs": {
+        "kind": "matches",
+        "pattern": "SEQ(R low, R r+)",
+        "where": ["[machine]", "r[i].v > r[i-1].v"],
+        "output": "compressed",
+        "within": "10 minutes",
+    },
+    "automaton": {
+        "kind": "automaton",
+        "register": {"low": {"type": "double", "init": None}},
+        "start": "q0",
+        "final": ["a_state_with_a_long_name"],
+        "arcs": [
+            {"from": "q0", "to": "down", "when": "e.v < 3", "set": {"low": "e.v"}},
+            {"from": "down", "to": "a_state_with_a_long_name", "when": "e.v > 6"},
+        ],
+        "partition_by": ["machine"],
+        "within": "2 hours",
+    },
+    "algebra": {
+        "kind": "algebra",
+        "partition_by": ["machine"],
+        "pattern": "SELECT event_id_1 AS a, v_1 AS first_v, v AS last_v, DUR AS lasted FROM R NEXT{$2.v > 5} R",
+        "within": "1 day",
+    },
+    "row patterns": {"kind": "match_recognize", "pattern": ROW_PATTERN},
+    "a family": {
+        "pattern": "R r+",
+        "where": ["[machine]", "r.v > $least"],
+        "group_by": ["machine"],
+        "return": {"runs": "COUNT(*)", "high": "MAX(r.v)"},
+        "within": "1 hour",
+        "for_each": {"least": [1, 5]},
+    },
+}
 
 
-@pytest.fixture(scope="module")
-def plan() -> AnyPlan:
-    return compiled(Project(ROOT, ROOT / ".trendlake"), ROOT / "examples/flights/three_legs_later.yaml")[1]
+def answered(kind: str) -> tuple[AnyPlan, list[dict[str, Any]]]:
+    plan = compile_query(KINDS[kind], SCHEMA)
+    rows = run_plan(plan, EVENTS).to_pylist()
+    assert rows
+    return plan, rows
 
 
-def _value(field: pa.Field) -> object:
-    if pa.types.is_timestamp(field.type):
-        return datetime(2013, 12, 29, 9, 30, tzinfo=UTC)
-    if pa.types.is_list(field.type):
-        return IDS
-    return 7 if pa.types.is_integer(field.type) else "LGA"
+def printed(rows: Rows, width: int = 80) -> list[str]:
+    console = Console(width=width, file=StringIO(), highlight=False, markup=False)
+    console.print(rows)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "['" not in text
+    return [line.rstrip() for line in text.splitlines()]
 
 
-def test_times_stay_on_one_line_and_every_id_can_be_told_apart(plan: AnyPlan) -> None:
-    row = {field.name: _value(field) for field in plan.result_schema}
-    console = Console(width=100, record=True, file=StringIO())
-    console.print(table_of(plan, "three_legs_later: the latest of 1 row", [row]))
-    _, _, header, *lines = console.export_text().splitlines()  # names of columns take two lines
-    assert lines[0].count("2013-12-29 09:30") == 2
-    first, second = header.index(" a ") + 1, header.index(" b ") + 1
-    ids = "".join(line[first:second].strip() for line in lines)
-    assert ids == "".join(f"LGA-2013-1…0{hour}:00:00Z" for hour in range(5))
+@pytest.mark.parametrize("ids", [False, True], ids=["folded", "ids"])
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_line_is_longer_than_a_terminal(kind: str, width: int, ids: bool) -> None:
+    """Whatever the kind; measures come first, and no value is cut: a word that is too long goes on below."""
+    plan, rows = answered(kind)
+    lines = printed(table_of(plan, f"{kind}: rows", rows, ids=ids), width)
+    assert max(map(len, lines)) <= min(width, 80)
+    first = Reading.of(plan).measures[0]
+    assert lines[1].split()[0] == first
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lists_of_ids_are_numbers_until_they_are_asked_for(kind: str) -> None:
+    plan, rows = answered(kind)
+    reading = Reading.of(plan)
+    names = [*reading.listed_ids]
+    assert bool(names) == (kind in ("trends", "matches", "row patterns"))
+    for name in names:
+        several = [row for row in rows if len(row[name] or ()) > 1]
+        text = "\n".join(printed(table_of(plan, "", several, [name])))
+        assert text.splitlines()[2:][: len(several)] == [f"{len(row[name])} events" for row in several]
+        assert not several or "`--ids`" in text
+        single = [row for row in rows if len(row[name] or ()) == 1]
+        assert all(row[name][0] in "\n".join(printed(table_of(plan, "", [row], [name]))) for row in single)
+        in_full = printed(table_of(plan, "", rows[:1], ids=True))
+        assert "".join("".join(in_full).split()).count("|1") >= len(rows[0][name])
+        assert all("".join(one.split()) in "".join("".join(in_full).split()) for one in rows[0][name])
+
+
+def test_ids_give_way_to_what_was_measured() -> None:
+    """The widest first; the line below the table names them."""
+    plan, rows = answered("matches")
+    _, head, *body = printed(table_of(plan, "rises", rows))
+    assert head.split() == ["rises", "bottom", "lasted", "start", "end", "r"]
+    assert body[0].split()[:3] == [f"{rows[0]['rises']}", f"{rows[0]['bottom']:.2f}", "0:30:00"]
+    assert body[-1] == "left out: low, after, match_id; `--ids` prints them"
+    assert len(body) == len(rows) + 1
+
+
+def test_rows_too_wide_for_a_table_are_records() -> None:
+    plan, rows = answered("algebra")
+    _, *lines = printed(table_of(plan, "", rows[:2]))
+    row = rows[0]
+    assert lines[:8] == [
+        f"a        {row['a']}",
+        f"first_v  {row['first_v']:.2f}",
+        f"last_v   {row['last_v']:.2f}",
+        f"lasted   {length(row['lasted'])}",
+        f"machine  {row['machine']}",
+        f"start    {row['start']:%Y-%m-%d %H:%M}",
+        f"end      {row['end']:%Y-%m-%d %H:%M}",
+        "",
+    ]
+
+
+def test_columns_that_are_asked_for_stay() -> None:
+    """In the order in which they are asked for, also where they do not fit a table."""
+    plan, rows = answered("matches")
+    names = ["match_id", "low", "after", "rises"]
+    lines = printed(table_of(plan, "", rows[:1], names))
+    assert [line.split()[0] for line in lines[1:5]] == names
+    assert lines[1].split()[1] == rows[0]["match_id"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_notebooks_show_the_same_columns(kind: str) -> None:
+    """In the same order, lists as numbers of events, durations as clocks; of chosen columns those."""
+    plan, rows = answered(kind)
+    table = run_plan(plan, EVENTS)
+    shown = html.rows(kind, table, plan)
+    reading = Reading.of(plan)
+    assert re.findall(r"<th(?: class=\"number\")?>(.*?)</th>", shown) == [*reading.shown]
+    assert "['" not in unescape(shown)
+    first = next((name for name in reading.measures if reading.unit(name)), None)
+    if first is not None:
+        assert f">{time_text(rows[0][first], reading.unit(first))}</td>" in shown
+    for name in reading.listed_ids:
+        several = [row for row in rows[:10] if len(row[name]) > 1]
+        assert all(f">{len(row[name])} events</td>" in shown for row in several)
+    two = [reading.measures[0], reading.shown[-1]]
+    assert re.findall(r"<th(?: class=\"number\")?>(.*?)</th>", html.rows(kind, table.select(two[::-1]), plan)) == two
+
+
+@pytest.mark.parametrize("kind", ["matches", "algebra", "row patterns", "trends"])
+def test_durations_are_clocks(kind: str) -> None:
+    """Of all kinds that measure them; in seconds or microseconds."""
+    plan, rows = answered(kind)
+    name = "slowest" if kind == "trends" else "lasted"
+    lines = printed(table_of(plan, "", rows[:1], [name]))
+    assert lines[2] == length(round(rows[0][name] * 1e6) if kind == "trends" else rows[0][name])
+    assert re.fullmatch(r"\d:\d\d:\d\d", lines[2])
 
 
 def test_a_spreadsheet_runs_no_cell_of_a_csv_file(tmp_path: Path) -> None:

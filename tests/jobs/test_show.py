@@ -10,9 +10,10 @@ import pytest
 from tests.support.flights import Flights, all_steps, flight
 from trendlake.jobs.actions.show import Shown, print_results, print_runs
 from trendlake.jobs.terminal import workspace
-from trendlake.jobs.terminal.json_output import json_text, of_record
+from trendlake.jobs.terminal.json_output import of_record
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.errors import ProjectError, ToleranceError
+from trendlake.pipelines.json_text import json_text
 from trendlake.pipelines.runs.run import Run
 
 pytestmark = pytest.mark.spark

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,8 +19,8 @@ from trendlake.pipelines.report.facts import Measure, PatternFacts, Point, Resul
 from trendlake.pipelines.report.layout import Layout
 from trendlake.pipelines.report.read_rows import Span, facts_of
 from trendlake.pipelines.report.summary import MOST_POINTS, ROWS_RANKED, Columns, result_row, summarise
-from trendlake.pipelines.site.facts import GroupFacts, OverviewFacts
-from trendlake.pipelines.site.overview import HEAT_COLUMNS
+from trendlake.pipelines.site.facts import GroupFacts, MeasureFacts, OverviewFacts
+from trendlake.pipelines.site.overview import HEAT_COLUMNS, OTHERS_DRAWN
 from trendlake.pipelines.site.read_overview import GROUPS_SHOWN
 
 LARGEST = 10**38
@@ -118,7 +119,35 @@ def overview_of(table: pa.Table, pattern: PatternFacts, measure: str | None, *, 
         if groups
         else (),
         heat_seconds=heat,
+        others=tuple(
+            MeasureFacts(other, points)
+            for other in (others_of(table, pattern, measure) if layout.windows else ())
+            if (points := thinned(totals_of(rows, other), bucket, partial(largest, count=other.is_count)))
+        ),
     )
+
+
+def others_of(table: pa.Table, pattern: PatternFacts, measure: str | None) -> list[Measure]:
+    """The first of the other numbers that the pattern returns."""
+    kinds = {name: table.schema.field(name).type for name in pattern.returns if name in table.column_names}
+    numbers = [
+        Measure(name, pa.types.is_decimal(kind) and kind.scale == 0, own=True)
+        for name, kind in kinds.items()
+        if name != measure and (pa.types.is_decimal(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind))
+    ]
+    return numbers[:OTHERS_DRAWN]
+
+
+def totals_of(rows: Sequence[Mapping[str, Any]], other: Measure) -> list[Point]:
+    """Of each window the sum of a count, the largest of another number, where that is known."""
+    by_window: dict[Window, list[Amount]] = defaultdict(list)
+    for row in rows:
+        if other.is_count or row[other.name] is not None:
+            amount = amount_of_row(row, other.name, count=other.is_count)
+            by_window[Window(row["window_start"], row["window_end"])].append(amount)
+    if other.is_count:
+        return [Point(window, added(parts)) for window, parts in by_window.items()]
+    return [largest([Point(window, part) for part in parts], count=False) for window, parts in by_window.items()]
 
 
 def amount_of_row(row: Mapping[str, Any], measure: str | None, *, count: bool) -> Amount:

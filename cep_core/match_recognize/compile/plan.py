@@ -14,6 +14,7 @@ from trendlake.cep_core.expressions.advice import Advice
 from trendlake.cep_core.fingerprint import ADDED, added, fingerprint
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.match_recognize.compile.leaves import LIST, Navigation, Number, columns_of, every
+from trendlake.cep_core.match_recognize.compile.meanings import Meanings
 from trendlake.cep_core.match_recognize.compile.program import Program, program_of
 from trendlake.cep_core.match_recognize.compile.syntax import Anchor, Part, walk
 from trendlake.cep_core.plan import InPanes, ResultShape
@@ -184,7 +185,9 @@ class RowPatternPlan(InPanes):
         columns = {"partition": self.partition_by, "match": ("match_id",), "attribute": others}
         if self.all_rows:
             columns["event"] = (self.schema.event_id,)
-        return ResultShape("results_match_recognize", columns, begins=("start", 0))
+        about = Meanings(self.inputs, self.measures, self.selected, self.schema.event_id)
+        micros, ids = about.lengths, about.listed_ids
+        return ResultShape("results_match_recognize", columns, begins=("start", 0), micros=micros, listed_ids=ids)
 
     @property
     def result_schema(self) -> pa.Schema:

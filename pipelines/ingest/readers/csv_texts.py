@@ -9,6 +9,7 @@ are.
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,7 +39,7 @@ def unescaped_name(name: str) -> str:
     return str(unescaped(pa.array([name], pa.string()))[0].as_py()) if name else name
 
 
-def write_csv(rows: pa.Table, out: Path) -> None:
+def write_csv(rows: pa.Table, out: Path | BytesIO) -> None:
     """Rows as CSV: texts in quotation marks and escaped, NULL as an empty cell. Raises pa.ArrowException for a column
     that CSV does not hold, OSError."""
     columns = {

@@ -37,15 +37,51 @@
     chart.addEventListener("pointerleave", clear);
   }
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
-  // The page of all patterns: rows that hold every word that is typed.
-  const filter = document.querySelector(".filter");
-  if (filter) {
+  // Rows that hold every word that is typed: of the table that the filter names, else of the page of all patterns.
+  for (const filter of document.querySelectorAll(".filter")) {
     filter.hidden = false;
-    const rows = [...document.querySelectorAll(".cards tbody tr")];
+    const rows = [...document.querySelectorAll(filter.dataset.rows || ".cards tbody tr")];
     filter.addEventListener("input", () => {
       const words = filter.value.toLowerCase().split(/\s+/);
       for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
     });
+  }
+  // Rows in the order of a column: numbers from the largest on, texts from A on; once more turns the order around.
+  for (const select of document.querySelectorAll(".order")) {
+    const table = document.querySelector(select.dataset.table);
+    const body = table.tBodies[0];
+    const heads = [...table.tHead.rows[0].cells];
+    const asItCame = [...body.rows];
+    const sort = (column, backwards) => {
+      const text = (row) => row.cells[column].textContent;
+      const key = (row) => row.cells[column].dataset.key;
+      const number = asItCame.some((row) => key(row) !== undefined);
+      const value = (row) => (key(row) === undefined ? -Infinity : Number(key(row)));
+      const sign = backwards ? -1 : 1;
+      const order = number
+        ? (a, b) => sign * (value(a) === value(b) ? 0 : value(b) - value(a))
+        : (a, b) => sign * text(a).localeCompare(text(b), undefined, { numeric: true });
+      body.append(...[...asItCame].sort(order));
+      heads.forEach((head, at) => {
+        if (at === column) head.setAttribute("aria-sort", number === backwards ? "ascending" : "descending");
+        else head.removeAttribute("aria-sort");
+      });
+    };
+    heads.forEach((head, at) => {
+      const option = new Option(head.textContent, at);
+      select.append(option);
+      const button = document.createElement("button");
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const number = asItCame.some((row) => row.cells[at].dataset.key !== undefined);
+        sort(at, head.getAttribute("aria-sort") === (number ? "descending" : "ascending"));
+        select.value = at;
+      });
+    });
+    select.value = heads.findIndex((head) => head.classList.contains("time"));
+    select.addEventListener("change", () => sort(Number(select.value), false));
+    select.closest(".tools").hidden = false;
   }
   addEventListener("beforeprint", () => {
     for (const closed of document.querySelectorAll("details:not([open])")) closed.open = true;

@@ -61,7 +61,7 @@ def test_a_difference(tmp_path: Path) -> None:
     first, second = verdicts(
         tmp_path, BOTH, PAID.replace("customer_id: a, segment: b2b", "customer_id: a, segment: b2")
     )
-    assert first.differences == ("missing    {o: ['orders:7'], p: ['payments:p'], total: 5}",)
+    assert first.differences == ("missing    {o: [orders:7], p: [payments:p], total: 5}",)
     assert second.differences == ()
 
 

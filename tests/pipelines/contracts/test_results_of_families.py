@@ -10,9 +10,10 @@ from rich.console import Console
 
 from tests.conftest import ROOT
 from trendlake.cep_core import EventSchema, compile_query
-from trendlake.jobs.terminal.printing import table_of
+from trendlake.jobs.terminal.rows import table_of
 from trendlake.pipelines.contracts.results import contract_name, results_contract
-from trendlake.pipelines.report.words import lasted
+from trendlake.pipelines.report.amounts import time_text
+from trendlake.pipelines.results.columns import Reading
 
 SCHEMA = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string", "x": "bigint"})
 KINDS: dict[str, dict[str, Any]] = {
@@ -61,11 +62,10 @@ def test_seconds_name_their_unit() -> None:
     columns = {item.name: item for item in contract.columns}
     assert ["in seconds" in columns[name].description for name in ("longest", "total", "n")] == [True, True, False]
     values = {"longest": 10_140.0, "total": 0.5, "n": 3, "s": 10_140.0}
-    shown = {name: lasted(plan.result_shape, name, value) for name, value in values.items()}
-    assert shown == {"longest": "2:49:00", "total": "0:00:00.5", "n": None, "s": None}
-    assert lasted(plan.result_shape, "total", None) is None
-    assert lasted(plan.result_shape, "total", 1e300) == f"{1e300:,} s"
+    shown = {name: time_text(value, unit) for name, value in values.items() if (unit := Reading.of(plan).unit(name))}
+    assert shown == {"longest": "2:49:00", "total": "0:00:00.5"}
+    assert time_text(1e300, 1) == f"{1e300:,} s"
     row = {field.name: None for field in plan.result_schema} | {"longest": 10_140.0}
     console = Console(width=200, record=True, file=StringIO())
     console.print(table_of(plan, "watched", [row]))
-    assert " 2:49:00 " in console.export_text()
+    assert "\n2:49:00 " in console.export_text()

@@ -11,11 +11,9 @@ import pytest
 from rich.console import Console
 
 from trendlake.cep_core import AnyPlan, EventSchema, compile_query
-from trendlake.jobs.terminal.printing import table_of
-from trendlake.pipelines.report.amounts import Amount
-from trendlake.pipelines.report.facts import RowResult, Window
-from trendlake.pipelines.report.read_windows import with_lengths
-from trendlake.pipelines.report.words import length
+from trendlake.jobs.terminal.rows import table_of
+from trendlake.pipelines.report.amounts import Amount, length, text
+from trendlake.pipelines.report.cells import Cells
 from trendlake.pipelines.site.read_changes import cell
 
 SCHEMA = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string", "n": "bigint"})
@@ -44,8 +42,8 @@ def _plan(request: pytest.FixtureRequest) -> AnyPlan:
         (1_500_000, "0:00:01.5"),
         (1, "0:00:00.000001"),
         (-60_000_000, "-0:01:00"),
-        (3 * 86_400_000_000 + LASTED, "3 days, 2:49:00"),
-        (2**63 - 1, "106751991 days, 4:00:54.775807"),
+        (3 * 86_400_000_000 + LASTED, "3 days 2:49:00"),
+        (2**63 - 1, "106751991 days 4:00:54.775807"),
     ],
 )
 def test_a_length_is_a_clock(micros: int, shown: str) -> None:
@@ -68,8 +66,8 @@ def test_tables_on_a_terminal_show_durations_as_clocks(plan: AnyPlan) -> None:
 
 def test_pages_show_durations_as_clocks(plan: AnyPlan) -> None:
     """A run's longest rows, and what a commit changed."""
-    values = (("n", Amount(LASTED)), ("lasted", Amount(LASTED)), ("more", Amount(None)))
-    (row,) = with_lengths((RowResult((), Window(MOMENT, MOMENT), values),), plan)
-    assert row.values == (("n", Amount(LASTED)), ("lasted", "2:49:00"), ("more", Amount(None)))
+    cells = Cells.of(plan, ())
+    amounts = [cells.amount(name, value) for name, value in (("n", LASTED), ("lasted", LASTED), ("more", None))]
+    assert [text(amount) for amount in amounts if isinstance(amount, Amount)] == ["10,140,000,000", "2:49:00", "–"]
     assert cell({"lasted": LASTED}, "lasted", plan) == "2:49:00"
     assert cell({"n": LASTED}, "n", plan) == "10,140,000,000"

@@ -15,7 +15,7 @@ from tests.support.flights import all_steps, renamed
 from tests.support.signal_patterns import KEYS
 from tests.support.signals import DAY_US, START_US, Signals, signals
 from trendlake.jobs.actions.history import print_diff
-from trendlake.jobs.terminal.json_output import json_text
+from trendlake.pipelines.json_text import json_text
 from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.results import history
 from trendlake.pipelines.results.history import ADDED, RETRACTED

@@ -21,8 +21,8 @@ from tests.support.roads import only_spark
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import DAY_US, START_US, Signals, signals, tidy_batch
-from trendlake.jobs.terminal.json_output import json_text
 from trendlake.pipelines.errors import BadNumberError, BadTimeError, ProjectError
+from trendlake.pipelines.json_text import json_text
 from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.lake import latest_version, read_at
@@ -79,7 +79,8 @@ def test_rows_and_their_order(published: tuple[Signals, Run]) -> None:
         other = rng.choice(every)
         groups = {name: [row[name], other[name]][: rng.randint(1, 2)] for name in names if rng.random() < 0.4}
         start = START_US + rng.randrange(3) * DAY_US if rng.random() < 0.4 else None
-        selection = Selection(groups, start, None if start is None else start + DAY_US, limits[number % 4])
+        end = None if start is None else start + DAY_US
+        selection = Selection(groups, start, end, limits[number % 4], latest=number % 2 == 0)
         version = rng.randrange(1, last + 1)
         local = read._here(table_here(lake.lake, path, version), plan, selection)
         by_spark = read._by_spark(read_at(lake.lake, path, version), plan, selection)

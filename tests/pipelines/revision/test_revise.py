@@ -16,10 +16,10 @@ from deltalake import DeltaTable as DeltaRsTable
 
 from tests.support.flights import Flights, all_steps, flight, renamed
 from trendlake.jobs.actions.history import print_diff, print_history
-from trendlake.jobs.terminal.json_output import json_text
 from trendlake.jobs.terminal.printing import console
 from trendlake.jobs.terminal.times import micros_of
 from trendlake.pipelines.errors import BadNumberError, BadTimeError, StepOrderError
+from trendlake.pipelines.json_text import json_text
 from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.lake import latest_version, read_at
 from trendlake.pipelines.lake.maintain import clear_staging, maintain, tables

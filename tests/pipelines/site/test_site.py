@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Iterator
+from csv import DictReader
 from dataclasses import replace
 from decimal import Decimal
 from html.parser import HTMLParser
@@ -14,6 +15,7 @@ from urllib.parse import unquote, urldefrag
 import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser
+from pyarrow.parquet import read_table
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
@@ -120,17 +122,21 @@ def test_every_link_of_every_page_is_alive_and_relative(site: Site) -> None:
     pages = {page: Links(page.read_text(encoding="utf-8")) for page in root.rglob("*.html")}
     sources = len(site.project.source_contracts())
     assert len(pages) == 9 + sources  # all, the graph, three patterns, two runs, two of Great Expectations
-    followed = set()
+    followed, rows = set(), {file for file in root.rglob("rows.*") if file.suffix in (".csv", ".parquet")}
     for page, said in pages.items():
         for link in said.links:
             path, place = urldefrag(unquote(link))
             assert not Path(path).is_absolute()
             assert "://" not in path
             target = (page.parent / path).resolve() if path else page
+            if target in rows:
+                followed.add(target)
+                continue
             assert target in pages, (page, link)
             assert not place or place in pages[target].ids, (page, link)
             followed.add(target)
-    assert followed == set(pages)
+    assert followed == {*pages, *rows}
+    assert len(rows) == 2  # of the one pattern that has published any
     assert not [path for path in root.rglob("*") if path.name.endswith(".partial")]
 
 
@@ -168,6 +174,53 @@ def test_charts_are_drawn(site: Site, chromium: Browser) -> None:
                 assert len(sized) >= least, marks
             shown.locator(".heat i[aria-label*=UA]").first.hover()
             assert shown.locator("#tip").inner_text().split("\n")[:2] == ["UA", "63"]
+
+
+def test_each_measure_has_a_chart_to_choose(site: Site, chromium: Browser) -> None:
+    """Under the names of the pattern's author; one is seen at a time."""
+    with opened(chromium, site.places.pattern("test_pattern"), PHONE) as (shown, _):
+        assert shown.locator(".choice label").all_inner_texts() == ["snowballs", "legs", "worst", "mean"]
+        for number, name in enumerate(("snowballs", "legs", "worst", "mean"), 1):
+            shown.locator(f"label[for=measure-{number}]").click()
+            (title,) = [one.inner_text() for one in shown.locator(".panel h2").all() if one.is_visible()]
+            assert title.startswith(f"{name} over time: at most")
+            boxes = [one.bounding_box() for one in shown.locator(".panel .narrow path[aria-label]").all()]
+            assert sum(1 for box in boxes if box and box["width"] > 0.5) >= 2
+
+
+def test_the_newest_rows_can_be_sorted_filtered_and_taken_along(site: Site, chromium: Browser) -> None:
+    page = site.places.pattern("test_pattern")
+    comma, parquet = site.places.rows("test_pattern")
+    rows = read_table(parquet).to_pylist()
+    with comma.open(newline="") as file:
+        assert [one["carrier"] for one in DictReader(file)] == [row["carrier"] for row in rows]
+    times = [row["window_start"] for row in rows]
+    assert times == sorted(times, reverse=True)
+    with opened(chromium, page) as (shown, _):
+
+        def column(number: int) -> list[str]:
+            cells = shown.locator(f"#newest-rows tbody tr td:nth-child({number})").all()
+            return [cell.inner_text() for cell in cells if cell.is_visible()]
+
+        first = column(1)
+        assert first == [f"{int(row['snowballs']):,}" for row in rows]
+        counts = sorted((int(text.replace(",", "")) for text in first), reverse=True)
+        head = shown.locator("#newest-rows th button", has_text="snowballs")
+        for order in (counts, counts[::-1], counts):
+            head.click()
+            assert [int(text.replace(",", "")) for text in column(1)] == order
+        shown.locator(".order").select_option(label="carrier")
+        carriers = [cell.inner_text() for cell in shown.locator("#newest-rows tbody th").all()]
+        assert carriers == sorted(carriers)
+        shown.locator(".tools .filter").fill("yv")
+        assert len(column(1)) == carriers.count("YV") > 0
+    with opened(chromium, page, 360) as (shown, _):
+        assert shown.evaluate("document.documentElement.scrollWidth") <= 360
+        labels = shown.locator("#newest-rows tbody tr").first.locator("[data-label]").all()
+        assert [one.get_attribute("data-label") for one in labels][:2] == ["snowballs", "legs"]
+        assert all((box := one.bounding_box()) and box["x"] + box["width"] <= 360 for one in labels)
+        shown.locator(".tools .filter").fill("yv")
+        assert sum(row.is_visible() for row in shown.locator("#newest-rows tbody tr").all()) == carriers.count("YV")
 
 
 def test_the_page_of_all_says_where_to_look(site: Site, chromium: Browser) -> None:

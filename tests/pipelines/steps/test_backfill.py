@@ -12,9 +12,9 @@ from tests.support.flights import Flights, all_steps, answers, flight
 from trendlake.cep_core.events.windows import BEGINNING, CalendarWindows, Windows
 from trendlake.cep_core.patterns.lengths import Length
 from trendlake.jobs.actions.backfill import run_backfill
-from trendlake.jobs.terminal.json_output import json_text
 from trendlake.jobs.terminal.workspace import Place
 from trendlake.pipelines.errors import BadNumberError
+from trendlake.pipelines.json_text import json_text
 from trendlake.pipelines.results.row_versions import StaleRows
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.steps.backfill import Chunk, backfill, chunks, size, stale_chunks

@@ -73,7 +73,7 @@ def test_matches_are_published_once_and_taken_back(
     assert results is not None
     assert (results.rows, results.headline.exact, results.unit, results.units) == (9, 9, "day", 2)
     assert sum(int(window.amount.exact or 0) for window in results.busiest) == 9
-    assert results.measures == ("a", "b", "c", "gain", "legs")
+    assert (results.measures, results.ids) == (("gain", "legs", "a", "b", "c"), ("a", "b", "c"))
     assert [dict(row.values)["c"] for row in results.largest] == 7 * ["UA-5"] + ["UA-4", "UA-3"]
     print_results(Place(lake.project, lake.profile), lake.lake, pattern_file(lake, LATER), Shown(2))
     printed = capsys.readouterr().out
