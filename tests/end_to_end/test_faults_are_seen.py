@@ -28,7 +28,7 @@ from trendlake.pipelines.ingest.delete import Selection, delete_rows
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.lake import here as package
 from trendlake.pipelines.lake import lake as lake_of_commands
-from trendlake.pipelines.lake.here import form, log, parquet_scan, read, row_groups, write
+from trendlake.pipelines.lake.here import column_statistics, form, log, parquet_scan, read, row_groups, write
 from trendlake.pipelines.lake.here import maintain as maintenance
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.maintain import maintain
@@ -75,7 +75,7 @@ NOW = [*(row for row in FIRST if row["event_id"] not in ("e3", "e5")), *LATER]
 
 def scenario(folder: Path) -> None:
     """Deliveries, a run, a correction, a deletion, a revision and maintenance; the rows are those that the engine
-    computes."""
+    computes, and the facts of a page are those of the source's rows."""
     project = Project(folder, folder / "state")
     for path, text in ((project.contracts / "signals.yaml", REPLACED), (project.patterns / "watched.yaml", PATTERN)):
         path.parent.mkdir(parents=True)
@@ -105,6 +105,9 @@ def scenario(folder: Path) -> None:
     expected = run_plan(run.plan, pa.Table.from_pylist(NOW, SCHEMA))
     assert Counter(map(str, rows.to_pylist())) == Counter(map(str, expected.to_pylist()))
     assert {record.road for record in (*run.records.values(), *revised.records.values())} <= {"here", None}
+    source = read.table_here(lake, warehouse.source("signals"))
+    facts, prices = column_statistics.statistics_of(source, ["price"])["price"], [row["price"] for row in NOW]
+    assert (facts.nulls, facts.low, facts.high) == (0, min(prices), max(prices))
     states = repairs(run, read_ledger(lake, run.name, run.plan, "signals"), run.newest())
     assert not [repair for repair in states if repair.state != "windows_due"]
 
@@ -127,8 +130,9 @@ def holders(function: Any) -> Iterator[tuple[Any, str]]:
         yield from ((module, name) for name, value in vars(module).items() if value is function)
 
 
-MODULES = (form, log, maintenance, parquet_scan, read, row_groups, write)
+MODULES = (column_statistics, form, log, maintenance, parquet_scan, read, row_groups, write)
 FUNCTIONS: tuple[tuple[Any, str], ...] = (
+    (column_statistics, "statistics_of"),
     (form, "other_forms"),
     (form, "takes_writes"),
     (form, "arrow_schema"),
@@ -209,6 +213,11 @@ def one_less(original: Any) -> Callable[..., Any]:
 
 
 WRONG: dict[str, tuple[Any, str, Callable[[Any], Callable[..., Any]]]] = {
+    "column_statistics": (
+        column_statistics,
+        "statistics_of",
+        lambda _: lambda table, names: dict.fromkeys(names, column_statistics.ColumnStatistics()),
+    ),
     "form": (form, "takes_writes", lambda _: lambda *__: False),
     "log": (log, "logged_versions", lambda original: lambda folder: original(folder)[1:] or original(folder)),
     "maintain": (maintenance, "maintain_here", lambda _: lambda *__: maintenance.Kept("results/watched", 9, 9, 9, 9)),

@@ -251,7 +251,7 @@ def test_the_site_tells_answers_by_query(road: Road, tmp_path: Path) -> None:
         assert sum(int(point.amount.exact or 0) for point in group.points) == len(of_query(rows, str(group.key[0])))
     assert sum(change.rewrites for change in facts.changes.newest) == 1
     built = build_site(site, [road.path])
-    assert [(item.name, item.failure) for item in built] == [("pairs", ""), ("", "")]
+    assert [(item.name, item.failure) for item in built] == [("pairs", ""), ("items", ""), ("", "")]
     page = site.places.pattern("pairs").read_text()
     assert "answers" in page
     assert all(name in page for name in QUERY["queries"])
