@@ -27,7 +27,7 @@ Examples:
 """
 PANELS = {
     "Write": ("init", "new", "ingest", "source", "generate"),
-    "Check": ("validate", "explain", "expand", "try", "test", "schema"),
+    "Check": ("validate", "plan", "explain", "expand", "try", "test", "schema"),
     "Run": ("run", "backfill", "revise", "airflow"),
     "Look": ("ls", "show", "diff", "history", "runs", "quarantine", "site", "docs"),
     "Operate": ("setup", "shell", "maintain", "reset"),
@@ -102,6 +102,7 @@ for command in (
     sources.generate,
     check.validate,
     check.explain,
+    check.plan,
     check.expand,
     check.schema,
     run.run,

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from trendlake.jobs.terminal.options import Pattern, ProjectDir
+from trendlake.jobs.terminal import completion
+from trendlake.jobs.terminal.options import Pattern, ProfileName, ProjectDir
 from trendlake.jobs.terminal.outcome import guarded
 from trendlake.jobs.terminal.verdict import Verdict
 
@@ -76,6 +77,46 @@ def explain(
     from trendlake.pipelines.project.paths import find_project
 
     return print_plan(find_project(project_dir), pattern, svg)
+
+
+@guarded
+def plan(
+    patterns: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            help="Names, files, or selectors; default: all patterns.",
+            metavar="PATTERN",
+            autocompletion=completion.patterns,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on", help="States that are a failure, separated by commas; also `stale` and `incompatible`."
+        ),
+    ] = "",
+    form: Annotated[str, typer.Option("--format", help="text, or markdown for a comment on an edit.")] = "text",
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> Verdict:
+    """Show what edited files change about published results.
+
+    Compares each pattern and its contracts with what is published: which windows are stale, how much work they are,
+    which columns readers lose, and the commands that bring all up to date. Nothing is written.
+
+    States: error, new, changes_results, contract, renamed, code, behind, unchanged, removed.
+
+    Example: trendlake plan
+
+    Example: trendlake plan falling --fail-on incompatible,stale
+
+    Example: trendlake plan --format markdown
+    """
+    from trendlake.jobs.actions.plan import plan as compared
+
+    if form not in ("text", "markdown"):
+        raise typer.BadParameter("--format is text or markdown")
+    return compared(patterns or [], fail_on, form, profile, project_dir)
 
 
 @guarded

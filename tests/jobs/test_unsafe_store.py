@@ -43,6 +43,7 @@ READ = {
     "site": [[]],
     "report": [["falling", "--run-id", "r1"]],
     "ls": [[STATE]],
+    "plan": [[]],
     "show": [["falling"]],
     "runs": [[]],
     "diff": [["falling", "--from", "1", "--to", "2"]],

@@ -1,0 +1,169 @@
+"""`trendlake plan`: prints what the project's files, as they are now, change about published results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trendlake.cep_core.errors import did_you_mean
+from trendlake.jobs.terminal.hints import command
+from trendlake.jobs.terminal.json_output import of_error
+from trendlake.jobs.terminal.lines import is_silent, say
+from trendlake.jobs.terminal.verdict import Verdict
+from trendlake.jobs.terminal.workspace import find_place, session
+from trendlake.pipelines.error_text import plural
+from trendlake.pipelines.errors import ProjectError
+
+if TYPE_CHECKING:
+    from trendlake.pipelines.planning.compare import Planned
+    from trendlake.pipelines.planning.cost import Cost
+
+STALE, INCOMPATIBLE = "stale", "incompatible"
+WIDTH = 16
+MOST = 60_000
+"""Characters of a table in Markdown: a comment of a hosted Git server has room for so many."""
+
+
+def plan(words: Sequence[str], fail_on: str, form: str, profile: str | None, folder: Path | None) -> Verdict:
+    """Prints the state of the patterns that `words` mean (default: all). The verdict is not good where a file has
+    an error, or a pattern one of the states that `fail_on` names, separated by commas. Raises ProjectError."""
+    from trendlake.jobs.actions.run import last_states
+    from trendlake.pipelines.planning.compare import Comparison
+    from trendlake.pipelines.project.selection import Patterns
+
+    wanted = _states(fail_on)
+    place = find_place(folder, profile)
+    names = [path.stem for path in place.project.pattern_files()]
+    if words:
+        names = Patterns(place.project, place.profile.batches).select(words, lambda: last_states(place))
+    with session(place, "trendlake plan") as lake:
+        planned = Comparison(lake, place.project, place.profile).of(names, removed=not words)
+    if not is_silent():
+        for line in _markdown(planned) if form == "markdown" else _text(planned):
+            say(line)
+    failed = [one.pattern for one in planned if one.state == "error" or _asked(one) & wanted]
+    totals = {
+        "patterns": len(planned),
+        "windows": sum(one.count for one in planned),
+        "events": sum(one.cost.events for one in planned if one.cost is not None),
+        "failed": failed,
+    }
+    return Verdict({"patterns": [_document(one) for one in planned], "totals": totals}, good=not failed)
+
+
+def _states(text: str) -> frozenset[str]:
+    from trendlake.pipelines.planning.compare import STATES
+
+    known = (*STATES, STALE, INCOMPATIBLE)
+    asked = [word.strip() for word in text.split(",") if word.strip()]
+    for word in asked:
+        if word not in known:
+            hint = did_you_mean(word, known) or f"known: {', '.join(known)}"
+            raise ProjectError(f"--fail-on {word}: there is no such state", hint=hint)
+    return frozenset(asked)
+
+
+def _asked(one: Planned) -> set[str]:
+    """The words of `--fail-on` that are true of a pattern."""
+    from trendlake.pipelines.planning.compare import STALE as STATES_OF_STALE
+
+    words: set[str] = {one.state}
+    words |= {STALE} if one.state in STATES_OF_STALE else set()
+    return words | ({INCOMPATIBLE} if one.columns is not None and not one.columns.compatible else set())
+
+
+def _words(one: Planned) -> str:
+    return one.state.replace("_", " ")
+
+
+def _text(planned: Sequence[Planned]) -> Iterator[str]:
+    """A block for each pattern that is not unchanged; the others are counted."""
+    width = max([WIDTH, *(len(one.pattern) for one in planned)])
+    still = [one for one in planned if one.state == "unchanged"]
+    for one in planned:
+        if one.state == "unchanged":
+            continue
+        if one.error is not None:
+            yield f"{one.pattern:<{width}} error"
+            yield from (f"  {line}" for line in str(one.error).splitlines())
+            continue
+        yield f"{one.pattern:<{width}} {_words(one):<16} {one.why}".rstrip()
+        if one.windows:
+            yield f"  {_windows(one)}"
+        if one.columns is not None and not one.columns.compatible:
+            yield "  readers of its results lose columns: the change is incompatible"
+        yield from (f"  next: {command(typed)}" for typed in one.commands)
+        if one.downstream and one.state != "removed":
+            yield f"  then: {', '.join(one.downstream)} read its results, and are revised after it"
+    if still:
+        yield f"{plural(len(still), 'pattern')} unchanged"
+
+
+def _windows(one: Planned) -> str:
+    start, end = one.interval or (None, 0)
+    span = f"up to {_at(end)}" if start is None else f"{_at(start)} to {_at(end)}"
+    windows = f"{one.count:,} of {plural(one.published, 'window')} stale, {span} (UTC)"
+    return windows if one.cost is None else f"{windows}; {_cost(one.cost)}"
+
+
+def _cost(cost: Cost) -> str:
+    """`31,200,000 events, 412 MB, about 4 min (from 12 runs)`."""
+    said = f"{plural(cost.events, 'event')}, {cost.bytes / 1e6:,.1f} MB"
+    if cost.seconds is None:
+        return said
+    time = f"{cost.seconds / 60:.0f} min" if cost.seconds >= 90 else f"{cost.seconds:.0f} s"
+    return f"{said}, about {time} (from {plural(cost.runs, 'run')})"
+
+
+def _markdown(planned: Sequence[Planned]) -> Iterator[str]:
+    """One table, cut where it would be longer than a comment may be."""
+    yield "| pattern | state | why | windows | next |"
+    yield "|---|---|---|---|---|"
+    length, left = 0, 0
+    for one in planned:
+        why = one.why if one.error is None else str(one.error).splitlines()[0]
+        commands = "<br>".join(f"`{command(typed)}`" for typed in one.commands)
+        cells = (f"`{one.pattern}`", _words(one), why, _windows(one) if one.windows else "", commands)
+        line = f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        length += len(line) + 1
+        if length > MOST:
+            left += 1
+        else:
+            yield line
+    if left:
+        yield f"\n{plural(left, 'more pattern')}: `trendlake plan` shows all"
+
+
+def _document(one: Planned) -> dict[str, Any]:
+    from trendlake.cep_core.events.windows import moment
+    from trendlake.pipelines.runs.intervals import interval_of
+
+    stretches: list[list[Any]] = []
+    if one.run is not None:
+        ends = [(interval_of(one.run.plan.windows, *stretch), stretch) for stretch in one.windows]
+        stretches = [[moment(start), moment(end), last - first + 1] for (start, end), (first, last) in ends]
+    readers = None if one.columns is None else "compatible" if one.columns.compatible else INCOMPATIBLE
+    return {
+        "pattern": one.pattern,
+        "state": one.state,
+        "why": one.why,
+        "readers": readers,
+        "columns_removed": [] if one.columns is None else list(one.columns.removed),
+        "columns_added": [] if one.columns is None else list(one.columns.added),
+        "columns_retyped": [] if one.columns is None else list(one.columns.retyped),
+        "windows": stretches,
+        "windows_published": one.published,
+        "events": None if one.cost is None else one.cost.events,
+        "bytes": None if one.cost is None else one.cost.bytes,
+        "seconds": None if one.cost is None else one.cost.seconds,
+        "commands": [command(typed) for typed in one.commands],
+        "downstream": list(one.downstream),
+        "error": None if one.error is None else of_error(one.error),
+    }
+
+
+def _at(micros: int) -> str:
+    from trendlake.cep_core.events.windows import clock_text
+
+    return clock_text(micros, " ").removesuffix(":00")
