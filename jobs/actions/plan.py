@@ -55,11 +55,11 @@ def plan(words: Sequence[str], fail_on: str, form: str, profile: str | None, fol
 def _states(text: str) -> frozenset[str]:
     from trendlake.pipelines.planning.compare import STATES
 
-    known = (*STATES, STALE, INCOMPATIBLE)
+    states = (*STATES, STALE, INCOMPATIBLE)
     asked = [word.strip() for word in text.split(",") if word.strip()]
     for word in asked:
-        if word not in known:
-            hint = did_you_mean(word, known) or f"known: {', '.join(known)}"
+        if word not in states:
+            hint = did_you_mean(word, states) or f"known: {', '.join(states)}"
             raise ProjectError(f"--fail-on {word}: there is no such state", hint=hint)
     return frozenset(asked)
 
@@ -109,11 +109,11 @@ def _windows(one: Planned) -> str:
 
 def _cost(cost: Cost) -> str:
     """`31,200,000 events, 412 MB, about 4 min (from 12 runs)`."""
-    said = f"{plural(cost.events, 'event')}, {cost.bytes / 1e6:,.1f} MB"
+    work = f"{plural(cost.events, 'event')}, {cost.bytes / 1e6:,.1f} MB"
     if cost.seconds is None:
-        return said
+        return work
     time = f"{cost.seconds / 60:.0f} min" if cost.seconds >= 90 else f"{cost.seconds:.0f} s"
-    return f"{said}, about {time} (from {plural(cost.runs, 'run')})"
+    return f"{work}, about {time} (from {plural(cost.runs, 'run')})"
 
 
 def _markdown(planned: Sequence[Planned]) -> Iterator[str]:

@@ -130,7 +130,11 @@ _WATCH: list[_Watch] = []
 @contextmanager
 def waiting(command: str, *, silent: bool) -> Iterator[None]:
     """Meanwhile work that takes long is shown, at least by the name of the `command`, the first of the work."""
-    if silent or not own_process.is_ours():
+    if silent:  # also a command that is typed into the shell
+        with asking():
+            yield
+        return
+    if not own_process.is_ours():
         yield
         return
     with ExitStack() as stack:
@@ -158,7 +162,7 @@ def _watched() -> Iterator[None]:
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Meanwhile the user is asked something, and nothing is shown."""
+    """Meanwhile nothing is shown: the user is asked something, or wants JSON."""
     for watch in _WATCH:
         watch.asking += 1
         watch.prints()

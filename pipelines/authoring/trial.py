@@ -75,7 +75,7 @@ class Sampled(Protocol):
     """Where a sample is taken from: tables of the warehouse, or files."""
 
     @property
-    def held(self) -> bool:
+    def in_memory(self) -> bool:
         """Whether all rows are in memory already."""
 
     @property
@@ -148,7 +148,7 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
     if not chosen:
         empty = plan.result_schema.empty_table()
         return Sample(empty, chosen, every, extent.rows, 0, 0, extent.newest, notes, outside)
-    if too_large is not None and not source.held:
+    if too_large is not None and not source.in_memory:
         raise too_large
     taken, groups = source.take(chosen), None
     if too_large is not None and taken.events.num_rows > most:

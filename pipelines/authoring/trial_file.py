@@ -65,7 +65,7 @@ def _rows_of(path: Path, contract: Contract) -> pa.Table:
 class TrialFile:
     """The files of a plan that reads one table and looks nothing up. See `pipelines.authoring.trial.Sampled`."""
 
-    held = True
+    in_memory = True
 
     def __init__(self, plan: AnyPlan, rows: FileOfRows) -> None:
         self.plan, self.rows = plan, rows

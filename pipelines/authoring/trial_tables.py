@@ -58,7 +58,7 @@ class TrialTables:
         return {part.key: self.tables[part.key] for part in self.run.parts}
 
     @property
-    def held(self) -> bool:
+    def in_memory(self) -> bool:
         return all(isinstance(table, HeldRows) for table in self._events.values())
 
     def extent(self) -> Extent | None:

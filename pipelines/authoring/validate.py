@@ -89,7 +89,7 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
         check_member(pattern, patterns, read, profile.batches)
         if may_clash(pattern.name) or may_clash(batch_of(pattern, profile.batches) or ""):
             others = {path.stem: other for path in patterns if (other := read(path)) and other.name == path.stem}
-            everything = {name: other for name, other in others.items() if other.source} | {pattern.name: pattern}
+            everything = {name: other for name, other in others.items() if other.tables} | {pattern.name: pattern}
             names = DagNames.of(everything, profile.batches, profile.sources)
             if mistakes := names.mistakes.get(pattern.name):
                 raise PatternErrors(list(mistakes))

@@ -70,7 +70,7 @@ class DagNames:
         makers = {ingestion_id(source): f"ingests files into the source '{source}'" for source in ingested}
         over: dict[str, list[str]] = {}
         for name in sorted(patterns):
-            if patterns[name].consistency != "weak":
+            if patterns[name].tables and patterns[name].consistency != "weak":
                 over.setdefault(patterns[name].tables[0], []).append(name)
         makers |= {source_revision_id(source): f"revises the results over '{source}'" for source in over}
         mistakes: dict[str, Sequence[BadValueError]] = {}

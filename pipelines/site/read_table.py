@@ -59,15 +59,15 @@ def read_table(lake: Lake, name: str, contract: Contract | None) -> TableFacts:
     rows, names = tried(lambda: table.counted), table.schema.names[:COLUMNS_SHOWN]
     plain = [item for item in names if contract is None or item != contract.roles.get("document")]
     statistics = tried(lambda: statistics_of(table, plain))
-    known = {} if isinstance(statistics, NotHere) else statistics
+    of_column = {} if isinstance(statistics, NotHere) else statistics
     time = contract.event_time if contract is not None else ""
-    last = known.get(time, ColumnStatistics()).high
+    last = of_column.get(time, ColumnStatistics()).high
     return TableFacts(
         version=table.version,
         rows=None if isinstance(rows, NotHere) else rows,
         newest=None if contract is None or contract.is_reference else _newest(lake, contract, table),
         last=None if last is None else moment(last),
-        columns=_columns(declared, table, known),
+        columns=_columns(declared, table, of_column),
         unknown=statistics.reason if isinstance(statistics, NotHere) else "",
     )
 
@@ -100,7 +100,7 @@ def _newest(lake: Lake, contract: Contract, table: TableHere) -> datetime | None
 
 
 def _columns(
-    declared: Sequence[Column], table: TableHere | None, known: Mapping[str, ColumnStatistics]
+    declared: Sequence[Column], table: TableHere | None, of_column: Mapping[str, ColumnStatistics]
 ) -> tuple[ColumnFacts, ...]:
     """Those of the contract in its order, then others of the table."""
     stored = {} if table is None else {same_name(field.name): field for field in table.schema.fields}
@@ -112,18 +112,18 @@ def _columns(
         elif field is not None and field.dataType.simpleString() != column.type:
             apart = f"{field.dataType.simpleString()} in the table"
         kind = f"{column.type}{', required' if column.required else ''}"
-        columns.append(_column(column.name, kind, column.description, apart, known, field))
+        columns.append(_column(column.name, kind, column.description, apart, of_column, field))
     for field in [*stored.values()][: COLUMNS_SHOWN - len(columns)]:
         apart = "not in the contract" if declared else ""
-        columns.append(_column(field.name, field.dataType.simpleString(), "", apart, known, field))
+        columns.append(_column(field.name, field.dataType.simpleString(), "", apart, of_column, field))
     return tuple(columns)
 
 
 def _column(
-    name: str, kind: str, about: str, apart: str, known: Mapping[str, ColumnStatistics], field: Any
+    name: str, kind: str, about: str, apart: str, of_column: Mapping[str, ColumnStatistics], field: Any
 ) -> ColumnFacts:
     facts = ColumnFacts(name, kind, about, apart=apart)
-    statistics = None if field is None else known.get(field.name)
+    statistics = None if field is None else of_column.get(field.name)
     if statistics is None:
         return facts
     text = _texts(field.dataType.typeName())

@@ -110,7 +110,10 @@ def test_nothing_is_shown_to_programs(monkeypatch: pytest.MonkeyPatch) -> None:
         with waiting.waiting("reset", silent=False), waiting.asking():
             time.sleep(3 * SOON)
         assert err.getvalue() == ""
-        with waiting.waiting("show", silent=False):  # a command of the shell
+        with waiting.waiting("show", silent=True), doing("reading"):  # a command of the shell that is asked for JSON
+            time.sleep(3 * SOON)
+        assert err.getvalue() == ""
+        with waiting.waiting("show", silent=False):  # another one
             until(lambda: "show, " in err.getvalue())
     monkeypatch.setitem(own_process._PROCESS, "is_ours", False)
     shown = err.getvalue()

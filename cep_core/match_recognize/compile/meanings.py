@@ -41,37 +41,37 @@ class Meanings:
     @property
     def lengths(self) -> tuple[str, ...]:
         """Those of whole numbers that are microseconds."""
-        given = {name for name, one in self._measures.items() if self._is_length(one.value, self._input_lengths)}
-        given |= self._input_lengths
-        return tuple(one.name for one in self._selected if self._is_length(_or_itself(one), given))
+        measures = {name for name, one in self._measures.items() if self._is_length(one.value, self._input_lengths)}
+        measures |= self._input_lengths - self._measures.keys()
+        return tuple(one.name for one in self._selected if self._is_length(_or_itself(one), measures))
 
     @property
     def listed_ids(self) -> tuple[str, ...]:
         """Those of lists of event ids."""
         ids = {name for name, one in self._inputs.items() if one.origin == self._event_id}
-        given = {name for name, one in self._measures.items() if _lists(one.value, ids)}
-        return tuple(one.name for one in self._selected if getattr(_or_itself(one), "name", "") in given)
+        measures = {name for name, one in self._measures.items() if _lists(one.value, ids)}
+        return tuple(one.name for one in self._selected if getattr(_or_itself(one), "name", "") in measures)
 
     @property
     def _input_lengths(self) -> set[str]:
         return {name for name, one in self._inputs.items() if self._is_length(one.value, set())}
 
-    def _is_length(self, node: s.Expr | None, known: set[str]) -> bool:
+    def _is_length(self, node: s.Expr | None, lengths: set[str]) -> bool:
         match node:
             case Cell(name=name):
-                return name in known
+                return name in lengths
             case s.Literal(kind="duration"):
                 return True
             case s.SqlCall(function=function):
                 return function in LENGTHS
             case Navigation(argument=argument):
-                return self._is_length(argument, known)
+                return self._is_length(argument, lengths)
             case Total(function=function, arguments=arguments):
-                return function in SAME_UNIT and bool(arguments) and self._is_length(arguments[0], known)
+                return function in SAME_UNIT and bool(arguments) and self._is_length(arguments[0], lengths)
             case s.Unary(op="-", operand=operand):
-                return self._is_length(operand, known)
+                return self._is_length(operand, lengths)
             case s.Binary(op="+" | "-", left=left, right=right):
-                return self._is_length(left, known) and self._is_length(right, known)
+                return self._is_length(left, lengths) and self._is_length(right, lengths)
         return False
 
 

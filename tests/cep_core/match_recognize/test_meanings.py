@@ -51,3 +51,8 @@ def meaning(clause: str, inner: str = "e", select: str = "") -> tuple[list[str],
     text = f"{select} FROM {inner} MATCH_RECOGNIZE ({clause} DEFINE a AS x > 0)"
     shape = compile_query({"kind": "match_recognize", "pattern": text}, SCHEMA).result_shape
     return [*shape.micros], [*shape.listed_ids]
+
+
+def test_a_measure_hides_an_input_of_its_name() -> None:
+    inner = "(SELECT event_time - begun AS took, x FROM e)"
+    assert meaning("MEASURES COUNT(*) AS took, MAX(b.took) AS m PATTERN (a b+)", inner) == (["m"], [])

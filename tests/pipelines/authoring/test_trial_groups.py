@@ -39,6 +39,23 @@ return: {company: a.company}
 output: non_overlap
 within: 1 hour
 """,
+    "automaton": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q]
+arcs: [{from: p, to: q, when: "e.price > 2", set: {n: "n + 1"}}]
+partition_by: [company]
+within: 1 hour
+""",
+    "family": """\
+pattern: Trade E+
+where: ["[company]", "E.price > $least", "E.price > NEXT(E).price"]
+for_each: {least: [0, 2]}
+return: {n: COUNT(*)}
+group_by: [company]
+within: 1 day
+""",
     "rows": """\
 kind: match_recognize
 pattern: |
@@ -94,7 +111,7 @@ ROWS = st.lists(
 
 
 @given(rows=ROWS, most=st.integers(1, 12), name=st.sampled_from([*FORMS]), interval=st.booleans())
-@examples(60)
+@examples(100)
 def test_rows_of_some_groups_are_those_of_all(
     folder: Path, rows: list[tuple[str | None, int, int]], most: int, name: str, interval: bool
 ) -> None:

@@ -16,6 +16,7 @@ from trendlake.cep_core.engine import compile_query
 from trendlake.cep_core.errors import PatternErrors
 from trendlake.cep_core.events.names import FEED_COLUMNS, MERGE_COLUMNS, OWN
 from trendlake.cep_core.events.schema import EventSchema
+from trendlake.cep_core.load import read_pattern
 from trendlake.cep_core.matches.compile import model as matches
 from trendlake.cep_core.patterns import model as trends
 from trendlake.pipelines.contracts.column_names import ADDED, OPEN, refuse_column_names
@@ -24,6 +25,7 @@ from trendlake.pipelines.errors import ContractErrors, ProjectError, SourceFileE
 from trendlake.pipelines.ingest.deliver import ingest
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.warehouse import Warehouse
+from trendlake.pipelines.project.dag_names import DagNames
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.project.profile import Profile
 
@@ -241,3 +243,13 @@ def test_tags_that_airflow_refuses(project: Project, tmp_path: Path, tag: str) -
     file.write_text(FALLING + f'tags: ["{tag}"]\n')
     with pytest.raises(PatternErrors, match="tags"):
         load_pattern(file)
+
+
+def test_one_dag_revises_a_pattern_of_several_tables() -> None:
+    """That of the table that comes first by name; a file that names no table makes none."""
+    text = FALLING.replace("source: trades", "sources: {Trade: trades, Quote: quotes}")
+    silent = FALLING.replace("source: trades\n", "")
+    patterns = {name: read_pattern(one)[0] for name, one in (("two", text), ("none", silent), ("one", FALLING))}
+    names = DagNames.of({name: one for name, one in patterns.items() if one is not None}, None, ())
+    assert names.revised == {"quotes": ["two"], "trades": ["one"]}
+    assert {"quotes_revise", "trades_revise"} <= names.makers.keys()
