@@ -16,9 +16,10 @@ LAST_WORDS = 2.0
 
 
 def start_java(settings: Mapping[str, str]) -> None:
-    """Java with Spark for this process, by Spark's `settings`; nothing where there is one. The output of Java to its
-    stderr appears on this process's. Raises PySparkRuntimeError (JAVA_GATEWAY_EXITED) where Java ends at once."""
-    if SparkContext._active_spark_context is not None:
+    """Java with Spark for this process, by Spark's `settings`; nothing where there is one, which stays when its session
+    is stopped. The output of Java to its stderr appears on this process's. Raises PySparkRuntimeError
+    (JAVA_GATEWAY_EXITED) where Java ends at once."""
+    if SparkContext._gateway is not None:
         return
     conf = SparkConf()
     for name, value in settings.items():

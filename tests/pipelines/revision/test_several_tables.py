@@ -149,6 +149,7 @@ def on_spark(spark: SparkSession, root: Path, **keys: Any) -> SeveralTables:
     return several_tables(root, Lake.of(spark, warehouse), ON_SPARK, **keys)
 
 
+@pytest.mark.spark
 def test_steps_in_processes_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     """Each goes on from the record of the one before, until a table is another one. On Spark."""
     tables = on_spark(spark, tmp_path)
@@ -191,6 +192,7 @@ def test_a_table_of_one(tmp_path: Path) -> None:
     assert [row["q"] for row in published(tables)] == [["orders:2"], ["orders:3"]]
 
 
+@pytest.mark.spark
 def test_a_missing_table(spark: SparkSession, tmp_path: Path) -> None:
     tables = on_spark(spark, tmp_path)
     tables.drop("support")
@@ -408,6 +410,7 @@ def test_windows_apart_from_one_another(tmp_path: Path, keys: Mapping[str, Any])
     assert "nothing new" in str(again.checks[-1].observed)
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("keys", [PATTERN, TRENDS], ids=["matches", "trends"])
 def test_on_spark(spark: SparkSession, tmp_path: Path, keys: Mapping[str, Any]) -> None:
     """The workers unite what each of them reads; a revision follows the feed of each table, or computes all anew."""

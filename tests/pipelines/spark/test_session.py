@@ -41,9 +41,9 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java_home: str
 
 
 def started(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """A session of a process of its own, which works in `folder`."""
+    """A session of a process of its own, which works in `folder`, and one after it."""
     program = folder / "program.py"
-    program.write_text(PROGRAM)
+    program.write_text(PROGRAM + AGAIN)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("LC_") and name != "LANG"}
     command = [sys.executable, str(program), str(folder / "state"), json.dumps(SETTINGS)]
     env = inherited | {"PYTHONPATH": str(ROOT)} | env
@@ -52,7 +52,7 @@ def started(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.spark
 def test_a_folder_that_ascii_cannot_name(tmp_path: Path) -> None:
-    """cron has no locale: Java is given one."""
+    """cron has no locale: Java is given one. It stays when its session is stopped, and the next one uses it."""
     folder = tmp_path / "größe"
     folder.mkdir()
     done = started(folder, LC_ALL="C")
@@ -79,7 +79,17 @@ from pathlib import Path
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.project.paths import Project
 from trendlake.pipelines.spark.session import start_session
-start_session(Project(Path("."), Path(sys.argv[1])), Profile(master="local[1]", spark=json.loads(sys.argv[2])))
+asked = Project(Path("."), Path(sys.argv[1])), Profile(master="local[1]", spark=json.loads(sys.argv[2]))
+session = start_session(*asked)
+"""
+AGAIN = """
+import subprocess
+made = []
+start = subprocess.Popen.__init__
+subprocess.Popen.__init__ = lambda process, *how, **more: made.append(how) or start(process, *how, **more)
+session.stop()
+assert start_session(*asked).range(3).count() == 3
+assert not made, made
 """
 
 
