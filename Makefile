@@ -17,7 +17,7 @@ IN_TWO = -n 2 --dist loadfile --max-worker-restart 0
 # What the pipeline's session sets for its workers (pipelines/spark/session.py).
 LIKE_A_WORKER = MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
 
-.PHONY: help setup demo test test-fast test-unit fuzz chaos bench bench-flink bench-trino airflow wheel docs lint types fmt lock jars-lock clean destroy distclean
+.PHONY: help setup demo test test-long test-fast fuzz chaos bench bench-flink bench-trino airflow wheel docs lint types fmt lock jars-lock clean destroy distclean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,15 +29,16 @@ setup: ## bring Python packages, Java and Delta's jars (the other verbs do it wh
 demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
 	@$(RUN) python -m trendlake.jobs.demo
 
-test: setup ## every test, in two processes (EXAMPLES=all, an hour: random tests with all their examples, not a tenth, and repeats on other roads)
+test: setup ## the tests, in two processes, in ten minutes (EXAMPLES=all, an hour: the long ones too, random tests with all their examples, not a tenth, and repeats on other roads)
 	@scripts/setup.sh --browser
-	@$(RUN) EXAMPLES=$(EXAMPLES) python -m pytest $(IN_TWO)
+	@$(RUN) EXAMPLES=$(EXAMPLES) python -m pytest $(IN_TWO) $(if $(filter all,$(EXAMPLES)),,-m "not long")
+
+test-long: setup ## the tests that take seconds each and are not in `make test`: a whole Airflow, wheels, histories and documents on Spark
+	@scripts/setup.sh --browser
+	@$(RUN) python -m pytest $(IN_TWO) -m long
 
 test-fast: setup ## the tests that need neither Spark nor Airflow, in two processes
-	@$(RUN) python -m pytest $(IN_TWO) -m "not spark and not airflow and not slow"
-
-test-unit: setup ## the quickest tests, without random queries, in two processes
-	@$(RUN) python -m pytest -q $(IN_TWO) -m "not spark and not airflow and not slow and not random"
+	@$(RUN) python -m pytest $(IN_TWO) -m "not spark and not airflow and not slow and not long"
 
 fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends; KIND=calendar: windows of days to years in time zones; KIND=intervals: events that last; KIND=sources: events of several tables; KIND=lookups: columns of reference tables; KIND=batches, families: plans together; KIND=files: a file that crashes; KIND=documents: hostile XML; KIND=edits: edits of a pattern that leave wrong rows)
 	@$(RUN) python -m tests.random.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)

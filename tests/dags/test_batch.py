@@ -73,6 +73,7 @@ def lake(spark: SparkSession, home: AirflowHome) -> Flights:
     return lake
 
 
+@pytest.mark.long
 def test_a_batch_is_one_dag(home: AirflowHome, airflow_commands: AirflowCommands, patterns: Path) -> None:
     """Its patterns have no DAG of their own; one with a mistake, or another schedule, has an import error of its own
     and leaves the batch alone. Sources that no pattern reads have no DAG."""

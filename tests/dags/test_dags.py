@@ -234,6 +234,7 @@ def test_a_file_of_queries_over_documents_is_one_dag(scheduled: dict[str, Any], 
     assert described["dags"]["feeds_revise"]["schedule"] == ["source_feeds"]
 
 
+@pytest.mark.long
 def test_what_is_ingested_reaches_the_command(printed: dict[str, str]) -> None:
     """Without files a source brings its own data."""
     assert "['ingest', 'flights']" in printed["ingest"]

@@ -19,6 +19,7 @@ def parsed(airflow_commands: AirflowCommands) -> tuple[dict[str, str], set[str]]
     return {row["filepath"]: row["error"] for row in rows(errors)}, {row["dag_id"] for row in rows(dags)}
 
 
+@pytest.mark.long
 def test_a_broken_pattern_stands_alone(airflow_commands: AirflowCommands, patterns: Path) -> None:
     """A mistake of form, of meaning, and of schedule: each its own error with file, line and reason. A good one that is
     added beside them is a DAG, without a restart; when all are removed again no error is left."""

@@ -76,6 +76,7 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> dict[str, object]:
     return described
 
 
+@pytest.mark.long
 def test_a_schedule_is_on_the_clock_of_the_zone(described: dict[str, object]) -> None:
     """The timetable of the pattern's DAG."""
     assert described["zone"] == "America/New_York"

@@ -88,6 +88,7 @@ def alerts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         thread.join()
 
 
+@pytest.mark.long
 @pytest.mark.more_in_chaos
 def test_a_backfill_runs_each_day_once(lake: Flights, home: AirflowHome, airflow: AirflowCommand) -> None:
     """Local days from 04:00, in summer from 08:00 UTC: a run each, which computes the window that ends with its own.

@@ -162,6 +162,7 @@ def notes(spark: SparkSession, project: Project, table: str) -> str:
     return project.canonical([about(commit) for commit in known_commits(bare_lake(spark), project.path(table))])
 
 
+@pytest.mark.long
 def test_both_roads_answer_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share_session(monkeypatch, spark)
     projects = Project(tmp_path / "here", ""), Project(tmp_path / "spark", "limits: {driver_rows: 0}\n")

@@ -133,6 +133,7 @@ def correct_sources(place: Place, spark: SparkSession) -> None:
         ingest(Lake.of(spark, place.warehouse), contract, [delivery], feed="later", run_id="later")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ROWS)
 def test_revised_and_run_it_shows_what_a_fresh_warehouse_shows(
     brought_on: Place, fresh: Place, spark: SparkSession, name: str

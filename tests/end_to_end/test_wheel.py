@@ -188,6 +188,7 @@ def begin(run: Command, home: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_project_without_spark(installed: Path, tmp_path: Path) -> None:
     run = commands(installed, tmp_path)
     assert run("--version").startswith("trendlake ")
@@ -260,6 +261,7 @@ def test_a_project_with_airflow(machine: Callable[[str], Path], tmp_path: Path) 
     assert "trendlake" in {row["package_name"] for row in table("providers", "list")}
 
 
+@pytest.mark.long
 def test_a_plan_of_a_clone_is_read(installed: Path, tmp_path: Path) -> None:
     """A pickle that was made in the clone by a short name, as Spark sends one to a worker of another environment."""
     done = subprocess.run([sys.executable, "-c", PICKLE], cwd=ROOT, capture_output=True, check=True)
@@ -268,6 +270,7 @@ def test_a_plan_of_a_clone_is_read(installed: Path, tmp_path: Path) -> None:
     assert answer.stdout.decode() == "trendlake.cep_core.trends.compile.plan False\n", answer.stderr.decode()
 
 
+@pytest.mark.long
 def test_the_engine_from_python(installed: Path, tmp_path: Path) -> None:
     command, environment = [str(installed / "python"), "-c", ENGINE], {"HOME": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)

@@ -68,6 +68,7 @@ def test_a_step_that_no_member_did_is_not_done(project: Path) -> None:
     assert "[SOURCE_MISSING]" in output
 
 
+@pytest.mark.long
 def test_no_interval_is_run_twice(project: Path) -> None:
     """A pattern that comes into a batch, or leaves it, may be given an interval that its DAG before has published."""
     run("falling", batch=None, run_id=SCHEDULED)

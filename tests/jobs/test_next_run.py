@@ -138,6 +138,7 @@ def test_several_patterns_each_with_windows_of_its_own(shop: Shop) -> None:
     assert output.count("nothing to run") == 4  # a line for each, and the table
 
 
+@pytest.mark.long
 def test_a_pattern_that_reads_all_history(shop: Shop) -> None:
     """Its windows have no beginning; what a run publishes ends in an hour, and the backfill begins with the source."""
     shop.write(PAIRS, "conf/patterns/pairs.yaml")

@@ -28,6 +28,7 @@ print(spark.range(3).count())
 """
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:the session is yours")
 def test_a_session_of_the_callers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +63,7 @@ def test_a_session_of_the_callers(spark: SparkSession, tmp_path: Path, monkeypat
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_session_of_another_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Delta it cannot be used; and none is taken that is not given."""

@@ -56,6 +56,7 @@ def orphans(shop: Shop) -> list[dict[str, Any]]:
     return listed
 
 
+@pytest.mark.long
 def test_a_renamed_pattern_keeps_its_results(shop: Shop) -> None:
     """The table stays where it is, with its history. Everything goes on as if nothing had happened, under the new name:
     `show`, a revision without and with changes, a run, the site, a past version, the results as a source."""

@@ -26,6 +26,7 @@ def test_all_notebooks_are_run() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == sorted(NAMES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook(name: str, tmp_path: Path) -> None:
     before, now = stored(name), executed(name, tmp_path)

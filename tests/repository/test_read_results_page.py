@@ -39,6 +39,7 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_as_typed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project(tmp_path, monkeypatch)

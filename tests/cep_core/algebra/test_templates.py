@@ -60,6 +60,7 @@ def alone(plan: AnyPlan, table: pa.Table, windows: range | None) -> Any:
         return outcome(error)
 
 
+@pytest.mark.long
 @pytest.mark.more_in_chaos
 @examples(60)
 @given(st.data())

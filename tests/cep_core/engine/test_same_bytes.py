@@ -121,6 +121,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "measures"), CASES)
 def test_no_bit_shows_how_it_was_computed(name: str, measures: Mapping[str, str]) -> None:
     """Row orders; windows together and alone."""

@@ -115,6 +115,7 @@ def output_with_cache(folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_full_disk_costs_the_time_to_compile_only(tmp_path: Path) -> None:
     """No kernel can be written, and each runs; with room again they are kept."""
     with small_disk(tmp_path / "disk", 4000) as disk:
@@ -134,6 +135,7 @@ def output_of_folders(disk: Path) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.long
 def test_half_a_file_is_compiled_anew(tmp_path: Path) -> None:
     """An entry that is cut off, and a list of entries that is empty."""
     output_with_cache(tmp_path)

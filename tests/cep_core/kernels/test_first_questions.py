@@ -66,6 +66,7 @@ def test_questions_have_answers(kind: str) -> None:
     assert list(compile_first_kernels([kind])) == [kind]
 
 
+@pytest.mark.long
 def test_nothing_is_left_to_compile(tmp_path: Path) -> None:
     """A new process with the same cache."""
     assert compiled(ASK, tmp_path) > 0

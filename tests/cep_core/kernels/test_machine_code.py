@@ -82,6 +82,7 @@ def machine_code(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, rows
 
 
+@pytest.mark.long
 def test_nothing_is_compiled(machine_code: tuple[Path, str], tmp_path: Path) -> None:
     """In an empty home. The rows are those of code for this machine's own processor."""
     folder, rows = machine_code
@@ -91,6 +92,7 @@ def test_nothing_is_compiled(machine_code: tuple[Path, str], tmp_path: Path) -> 
     assert own == rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "first",
     [
@@ -111,6 +113,7 @@ def test_code_that_was_made_for_another(machine_code: tuple[Path, str], tmp_path
     assert own == "True"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spoilt", ["half a file", "no file", "another's file", "no description"])
 def test_files_that_are_not_whole(machine_code: tuple[Path, str], tmp_path: Path, spoilt: str) -> None:
     folder = shutil.copytree(machine_code[0], tmp_path / "code")

@@ -14,6 +14,7 @@ from tests.random.row_patterns import RowPatternTally
 pytestmark = pytest.mark.random
 
 
+@pytest.mark.long
 @pytest.mark.more_in_chaos
 @examples(2_000)
 @given(changes())

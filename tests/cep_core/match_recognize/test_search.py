@@ -146,6 +146,7 @@ def test_steps_are_the_same(limit: int) -> None:
     assert outcome(lambda: matches_of(plan, rows)) == outcome(lambda: searched(plan, rows, can))
 
 
+@pytest.mark.long
 def test_counts_that_are_compared_with_constants_stop() -> None:
     """`COUNT(A.*) > 3` tells five numbers of rows apart, so that a search takes no square of its length."""
     case = case_of("A AS x < 8, C AS COUNT(A.*) > 3 AND COUNT(B.x) >= 2 AND SUM(x) > 10000", "(A | B)+ C", 600, 40_000)

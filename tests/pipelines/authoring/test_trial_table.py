@@ -96,6 +96,7 @@ def test_it_shows_what_a_run_publishes(source: Flights) -> None:
     assert trial.tables[0].broken == Counter(row["rule"] for row in source.quarantined().collect())
 
 
+@pytest.mark.long
 def test_the_newest_windows_are_whole(source: Flights) -> None:
     """As many days as hold no more events than asked for, and never a part of one."""
     days = {most: (len(trial.windows), trial.taken) for most in (102, 103) if (trial := tried(source, most))}

@@ -117,6 +117,7 @@ def test_time_shards_are_those_of_the_windows(
     assert rows.tolist() == sorted(rows.tolist())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "plan",
     [

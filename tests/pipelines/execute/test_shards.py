@@ -68,6 +68,7 @@ def checked(run: Run) -> Record:
     return run.need("check_source")
 
 
+@pytest.mark.long
 def test_any_cut_gives_the_same_rows(run: Run) -> None:
     """One shard, many shards, a shard for each window: the rows of the kernel over everything at once."""
     events = read_events(run, checked(run))
@@ -123,6 +124,7 @@ def test_a_hot_group_is_spread_by_time(run: Run, limit: int) -> None:
         assert cut.alone
 
 
+@pytest.mark.long
 def test_what_cannot_fit_fails_by_name(run: Run) -> None:
     """One group's events of one window above the limit: an error that names both, never a cut."""
     small = replace(run, profile=replace_limits(run.profile, 20))
@@ -130,6 +132,7 @@ def test_what_cannot_fit_fails_by_name(run: Run) -> None:
         compute(small)
 
 
+@pytest.mark.long
 def test_a_cut_that_was_guessed_wrong_is_made_by_counting(run: Run) -> None:
     """One carrier has most of the rows: a worker of the guessed cut refuses them, and the step ends with all rows."""
     events = read_events(run, checked(run))

@@ -59,6 +59,7 @@ EXAMPLES = {
 """Events of a stream, and the examples that ask about it."""
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_of_other_kinds(lake: Flights, name: str) -> None:

@@ -93,6 +93,7 @@ def test_a_table_of_another_shape_is_refused(lake: Flights) -> None:
         lake.deliver([flight(1, "2013-03-01T10:00:00")])
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_written_here_and_by_spark(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deliveries whose files are written in this process leave the table and the history that Spark's leave."""
@@ -163,6 +164,7 @@ ODD_SCHEMA = pa.schema(
 )
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_values_of_all_ages_and_types_are_written_as_by_spark(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """Days and moments before the Gregorian calendar, after 2262, of the last year; ends of types; NaN, -0.0."""

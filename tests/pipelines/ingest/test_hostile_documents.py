@@ -38,6 +38,7 @@ def test_hostile_documents(tmp_path: Path) -> None:
     assert judged.of_files["read"] > count / 20
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("documents", "on"),

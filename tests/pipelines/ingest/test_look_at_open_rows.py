@@ -82,6 +82,7 @@ def test_as_spark_reads_them(lake: Flights) -> None:
     assert same(lake) == ["UA-202"]
 
 
+@pytest.mark.long
 def test_rows_that_repeat_a_key(lake: Flights) -> None:
     """Both of two that differ, all but one of equal ones; also where the other has come since."""
     again = [flight(7, "2013-03-01T07:30:00"), flight(4, "2013-03-01T04:10:00"), flight(4, "2013-03-01T04:10:00")]

@@ -190,6 +190,7 @@ def test_histories(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[b
         assert table.names == sorted(expected)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("keyed", [True, False])
 def test_here_and_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keyed: bool) -> None:

@@ -46,6 +46,7 @@ def ids(rows: pa.Table) -> list[str]:
     return sorted(rows["event_id"].to_pylist())
 
 
+@pytest.mark.long
 def test_rows_and_their_history_stay(lake: Flights) -> None:
     """To this process the newest version and each before it, to Spark those that put files together; to both the
     change feed, each delivery once."""
@@ -141,6 +142,7 @@ def an_append(lake: Flights, path: str) -> None:
     lake.append([at_hour(50)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", [another_compaction, an_optimize, a_deletion, an_append])
 def test_another_writer_commits_meanwhile(
     lake: Flights, monkeypatch: pytest.MonkeyPatch, other: Callable[[Flights, str], None]
@@ -167,6 +169,7 @@ def test_another_writer_commits_meanwhile(
     assert ids(stored(path)) == sorted(before)
 
 
+@pytest.mark.long
 def test_results_stay(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """No revision has anything to do, of a table whose files alone have changed."""
     for row in snowball(1, MANY - 1):
@@ -188,6 +191,7 @@ def test_results_stay(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     assert before
 
 
+@pytest.mark.long
 def test_documents_are_corrected_in_what_was_put_together(spark: SparkSession, tmp_path: Path) -> None:
     lake = DocumentLake.of(spark, tmp_path / "project")
     documents = [{"id": f"d{n}", "time": (7 * n % 10) * SECOND, "xml": f"<a><k>{n}</k></a>"} for n in range(6)]

@@ -82,6 +82,7 @@ def test_another_choice_of_columns(flights: Flights, columns: list[str]) -> None
     assert latest_version(flights.lake, flights.path) == before
 
 
+@pytest.mark.long
 def test_the_same_columns(flights: Flights) -> None:
     """They stay as they are; so does a row that another program has updated."""
     contract: Any = contract_of(flights.folder)

@@ -137,6 +137,7 @@ class Source:
         return Counter(map(str, changes.to_pylist()))
 
 
+@pytest.mark.long
 @pytest.mark.more_in_chaos
 @pytest.mark.parametrize(
     "key",
@@ -251,6 +252,7 @@ def rows_of(rows: list[tuple[str, int, float]]) -> pa.Table:
     return pa.Table.from_pylist(whole, pa.schema([(name, kind) for name, (_, kind) in TYPES.items()]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("limit", "why"), [("DELIVERED", "more than 0"), ("REWRITTEN_BYTES", "written again")])
 def test_large_files_are_left_to_spark(
     spark: SparkSession, tmp_path: Path, limit: str, why: str, monkeypatch: pytest.MonkeyPatch

@@ -18,6 +18,7 @@ ROUNDS = 500 if CHAOS else 150
 TABLES = 14 if CHAOS else 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", range(TABLES))
 def test_no_commit_is_lost(tmp_path: Path, table: int) -> None:
     """Two JVMs and delta-rs commit each version at the same moment: one of them succeeds, and its entry is in the
@@ -40,6 +41,7 @@ def test_session_uses_the_log_store(spark: SparkSession, tmp_path: Path) -> None
     assert not [name for name in (tmp_path / "table" / "_delta_log").iterdir() if name.name.endswith(".tmp")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a table", "100%25 ä"])
 def test_lists_the_log_as_hadoop_does(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """The same files in the same order, from any name on; a log that is not there is refused."""

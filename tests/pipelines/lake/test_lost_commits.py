@@ -38,6 +38,7 @@ def replaced(path: str) -> None:
         checksum.unlink(missing_ok=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [3, limits.QUARANTINED + 1])
 def test_quarantined_rows_are_written_again(spark: SparkSession, tmp_path: Path, rows: int, monkeypatch: Any) -> None:
     """Once: a third write finds them there. By a file of this process, and by Spark."""

@@ -90,6 +90,7 @@ def two_equal(spark: SparkSession, tmp_path: Path, until: Callable[[int], int]) 
     return lake, Path(shutil.copytree(folder, tmp_path / "copy"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "old", [pytest.param("none", marks=pytest.mark.repeats), "some", pytest.param("all", marks=pytest.mark.repeats)]
 )
@@ -125,6 +126,7 @@ def test_both_roads_leave_the_same(spark: SparkSession, tmp_path: Path, old: str
     assert (again.files_before, again.files_after) == (again_there.files_before, again_there.files_after) == (1, 1)
 
 
+@pytest.mark.long
 def test_the_properties_of_a_table_made_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
     """How long files are kept is set where it was not, and nothing else about the table changes."""
     lake = Results(spark, tmp_path)
@@ -140,6 +142,7 @@ def test_the_properties_of_a_table_made_elsewhere(spark: SparkSession, tmp_path:
     assert lake.rows() == bag(table_of([row(1, real=3.0)]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cleaned", ["true", "false"])
 def test_the_log(spark: SparkSession, tmp_path: Path, cleaned: str) -> None:
     """Old entries go once there is a checkpoint after them, unless the table says that they stay; young versions can be
@@ -167,6 +170,7 @@ def test_the_log(spark: SparkSession, tmp_path: Path, cleaned: str) -> None:
     assert table_here(bare_lake(spark), lake.path).feed(["id"], version - 1, 10)[CHANGE].to_pylist() == ["insert"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("writer", ["appends", "changes", "optimizes"])
 def test_a_writer_comes_meanwhile(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str
@@ -198,6 +202,7 @@ def test_a_writer_comes_meanwhile(
     assert done.files_after == len(table_here(bare_lake(spark), lake.path).files)
 
 
+@pytest.mark.long
 def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Much to be rewritten, clustered tables: nothing is done here, and then all of it."""
     lake = Results(spark, tmp_path)

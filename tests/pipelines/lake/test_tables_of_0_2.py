@@ -45,6 +45,7 @@ def refuse_writes(path: str, *features: str) -> None:
     assert set(str(error.value).rpartition("[")[2].strip("]").split(", ")) == set(features)
 
 
+@pytest.mark.long
 def test_they_are_maintained(spark: SparkSession, tmp_path: Path) -> None:
     """Sources and results by Spark, the others here: rows stay."""
     folder = unpack(tmp_path)

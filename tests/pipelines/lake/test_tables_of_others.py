@@ -95,6 +95,7 @@ def test_it_is_read_and_revised_where_it_lies(others: Flights) -> None:
     assert not any(commit.note for commit in commits)
 
 
+@pytest.mark.long
 def test_nothing_is_written_to_it(others: Flights) -> None:
     """Not by an ingestion, a replay or the daily maintenance; nor is a table made where theirs is not."""
     before = latest_version(others.lake, others.warehouse.source("flights"))

@@ -131,6 +131,7 @@ def test_repeated_keys_elsewhere(lake: Flights, monkeypatch: pytest.MonkeyPatch)
         assert judged(100) == judged(-1) == (20, bad)
 
 
+@pytest.mark.long
 def test_broken_rows_are_quarantined_as_by_spark(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same rows with the same reasons, once; a row that breaks two rules is one row, under the first."""
     rows = [flight(number, f"2013-03-02T{number:02d}:00:00") for number in range(1, 21)]
@@ -171,6 +172,7 @@ def test_verdicts_are_kept_in_the_warehouse(lake: Flights, monkeypatch: pytest.M
     assert len(read) == 1
 
 
+@pytest.mark.long
 def test_a_deletion_vector(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that has them is Spark's; a verdict on the file as it was says nothing of the rows that are gone."""
     hours = [flight(number, f"2013-03-02T{number:02d}:00:00") for number in range(1, 21)]

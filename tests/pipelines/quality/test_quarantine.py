@@ -122,6 +122,7 @@ def test_no_source_is_said_so(lake: Flights) -> None:
         check_source(a_run(lake))
 
 
+@pytest.mark.long
 def test_a_key_is_unique_in_the_whole_table(lake: Flights) -> None:
     """Whether a row repeats an id does not depend on the range a run reads: neither of two days keeps it."""
     lake.append([flight(100 + n, f"2013-03-02T{n:02d}:30:00") for n in range(20)])
@@ -152,6 +153,7 @@ def test_equal_repeats_never_count_against_the_tolerance(lake: Flights) -> None:
     assert judged(lake) == 2
 
 
+@pytest.mark.long
 def test_versions_that_nobody_has_judged(lake: Flights) -> None:
     """Those of another table under the source's name count for nothing; ingestion judges what it takes."""
     lake.append(GOOD)

@@ -107,6 +107,7 @@ def expected(rows: list[dict[str, Any]], key: tuple[str, ...], sequence: bool) -
     return Counter(map(content, counted))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", [("id",), ("id", "part")])
 @pytest.mark.parametrize("sequence", [False, True])
 def test_all_agree(spark: SparkSession, tmp_path: Path, key: tuple[str, ...], sequence: bool) -> None:

@@ -106,6 +106,7 @@ def test_rows_that_broke_the_contract_are_shown_as_they_came(story: Flights) -> 
     assert (other.rows, other.stored) == (1, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_random_quarantines(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """The reference's reasons and samples, of a table that this process reads and of one that only Spark reads; texts
@@ -197,6 +198,7 @@ def test_the_last_attempt_of_a_stage_counts(lake: Flights, tmp_path: Path) -> No
     assert "No results have been published yet" in paths.html.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_columns_of_any_name_and_counts_of_any_size(spark: SparkSession, tmp_path: Path) -> None:
     """Group columns with dots, quotes and NULLs, a count of 10^3000, an average, a text, an earlier pattern's rows."""
     schema = st.StructType(

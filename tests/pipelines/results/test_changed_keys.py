@@ -64,6 +64,7 @@ def events(count: int = 34) -> list[dict[str, object]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.more_in_chaos
 @pytest.mark.parametrize(
     ("forms", "road"),
@@ -125,6 +126,7 @@ def stale(lake: Signals, run_id: str) -> list[tuple[float, float]]:
     return [((start - START_US) / DAY_US, (end - START_US) / DAY_US) for start, end in ends]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("road", ["run here", pytest.param("run by Spark", marks=pytest.mark.repeats), "revised"])
 def test_repeated_rows_of_other_programs(
     spark: SparkSession, tmp_path: Path, road: str, monkeypatch: pytest.MonkeyPatch

@@ -112,6 +112,7 @@ def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeyp
     replayed(lake, run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [0, limits.REVISED])
 def test_a_revision_claims_its_version_only_for_what_it_computed(
     lake: Signals, monkeypatch: pytest.MonkeyPatch, most: int
@@ -134,6 +135,7 @@ def test_a_revision_claims_its_version_only_for_what_it_computed(
     assert named(revise(renamed(run, "at last"))) == []
 
 
+@pytest.mark.long
 def test_a_warehouse_whose_commits_record_no_versions(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Trendlake 0.1 wrote it: its rows count as unknown, and one command says what to recompute."""
     run = lake.run(*DAYS, "first")

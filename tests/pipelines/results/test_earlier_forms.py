@@ -88,6 +88,7 @@ def healed(lake: Signals) -> int:
     return sum(item["windows"] for item in documents if "stretches" in item)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -114,6 +115,7 @@ def test_faulty_windows_are_named_and_healed(spark: SparkSession, tmp_path: Path
     assert stale_windows(lake) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "after", [pytest.param("two groups of other sums", marks=pytest.mark.repeats), "two columns of groups"]
 )

@@ -52,6 +52,7 @@ def texts_of(rows: Iterable[Mapping[str, Any] | None], names: Sequence[str]) -> 
     return Counter(json_text([row.get(name) for name in names], None) for row in rows if row is not None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", [1, pytest.param(2, marks=pytest.mark.repeats)])
 def test_differences_lead_from_one_version_to_the_other(
     edited: tuple[Signals, list[Run], list[int]], form: int

@@ -97,6 +97,7 @@ def changes(lake: Signals, run: Run, version: int) -> set[tuple[Any, ...]]:
     return {(row["least"], row["where"]) for row in rows}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", ["trends", *(pytest.param(kind, marks=pytest.mark.repeats) for kind in ("matches", "automaton", "algebra"))]
 )
@@ -184,6 +185,7 @@ expect:
 """
 
 
+@pytest.mark.long
 def test_backfill_batch_and_expect(spark: SparkSession, tmp_path: Path) -> None:
     """A backfill by chunks gives the rows of one run, and so does a batch with another pattern; `expect` names the
     members as groups."""

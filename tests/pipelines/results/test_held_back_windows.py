@@ -19,6 +19,7 @@ from trendlake.pipelines.steps.revise import revise
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("road", ["here", pytest.param("by Spark", marks=pytest.mark.chaos)])
 def test_rows_of_another_kind_go(
     spark: SparkSession, tmp_path: Path, road: str, monkeypatch: pytest.MonkeyPatch

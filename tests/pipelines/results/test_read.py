@@ -65,6 +65,7 @@ def plain(value: Any) -> Any:
     return json_text(value, None)
 
 
+@pytest.mark.long
 def test_rows_and_their_order(published: tuple[Signals, Run]) -> None:
     """Of any version, any group, any stretch of time, with or without a limit."""
     lake, run = published

@@ -30,6 +30,7 @@ OTHER: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OTHER)
 @pytest.mark.parametrize("delimited", [False, True])
 def test_rows_that_share_a_key(

@@ -95,6 +95,7 @@ def left_by_workers(run: Run, events: DataFrame, cut: Cut, version: Versions) ->
     return left[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("odd", list(varied()))
 def test_both_ways_stage_the_same(spark: SparkSession, project: Project, odd: str) -> None:
     """Of events in two partitions, one of which may have no rows; values, NULLs, types and hashes."""

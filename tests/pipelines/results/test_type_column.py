@@ -65,6 +65,7 @@ def counts(lake: Signals, name: str) -> list[int]:
     return [int(number) for number in DeltaTable(lake.warehouse.results(name)).to_pyarrow_table()["n"].to_pylist()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "road", ["in this process", "files in workers", pytest.param("by Spark", marks=pytest.mark.repeats)]
 )

@@ -82,6 +82,7 @@ def test_a_revision_is_refused(lake: Signals, most: int, monkeypatch: pytest.Mon
     assert published(lake, run) == before
 
 
+@pytest.mark.long
 def test_reset(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says what is lost and asks; then the next run starts anew, and what earlier records say counts no more."""
     lake.edit(COUNTED)

@@ -68,6 +68,7 @@ def micros(day: str) -> int:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("case", DRAWN)
 def test_a_revision_is_a_recomputation(
@@ -131,6 +132,7 @@ def other_database(monkeypatch: Any) -> Any:
     return lambda: monkeypatch.setattr(zones, "_clock", moved)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("windows", "touched"),
     [

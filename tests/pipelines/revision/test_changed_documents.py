@@ -132,6 +132,7 @@ def test_differences_are_those_of_all_windows(
     assert narrow
 
 
+@pytest.mark.long
 def test_answers_that_were_published_count_for_the_limit(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +184,7 @@ def test_large_tables_are_searched_but_not_read_whole(
     assert len(lake.rows(run)) == 2
 
 
+@pytest.mark.long
 def test_many_changed_documents_are_computed_with_their_windows(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

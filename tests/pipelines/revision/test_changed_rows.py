@@ -45,6 +45,7 @@ def bag(rows: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
     return Counter({row: times for row, times in counted.items() if times})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", [0, *(pytest.param(draw, marks=pytest.mark.repeats) for draw in range(1, 2 * DRAWS))])
 def test_as_spark_says(spark: SparkSession, tmp_path: Path, draw: int) -> None:
     rng = random.Random(f"{draw}{PART}")

@@ -81,6 +81,7 @@ def in_intervals(rng: random.Random, lake: Signals) -> None:
     plain_writer.change(lake.spark, lake.source, begun)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12 if CHAOS else 1))
 @pytest.mark.parametrize(
     "pattern", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.repeats) for name in PATTERNS]
@@ -107,6 +108,7 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, tmp_path: Path, patt
     replayed(lake, run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [0, limits.REVISED])
 def test_a_late_end(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """A state that ends five days later is in all windows from its start on, and only there."""

@@ -127,6 +127,7 @@ def test_values_that_are_one_group(
     replayed(lake, run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "pattern", PATTERNS if CHAOS else [*ALWAYS, *(pytest.param(name, marks=pytest.mark.repeats) for name in REPEATS)]
 )

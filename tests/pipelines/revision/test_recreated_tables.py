@@ -78,6 +78,7 @@ def freshness(lake: Signals, run: Run) -> str:
     return freshness_words(read_freshness(lake.lake, run.name, run.plan, source))[1]
 
 
+@pytest.mark.long
 @pytest.mark.more_in_chaos
 @pytest.mark.parametrize("commits", [1, 2, 4] if CHAOS else [2])
 def test_source_made_anew(spark: SparkSession, tmp_path: Path, commits: int) -> None:
@@ -159,6 +160,7 @@ def covered_windows(lake: Signals, plan: AnyPlan) -> list[tuple[int, int]]:
     return spans(read_ledger(lake.lake, "watched", plan, "signals").segments)
 
 
+@pytest.mark.long
 def test_notes_without_ids(spark: SparkSession, original: Signals, tmp_path: Path) -> None:
     """Trendlake 1 named no tables in its notes. They speak of the present table where that is older than they are;
     where it is younger, all is computed anew, once."""

@@ -173,6 +173,7 @@ def test_quarantined_rows_that_are_repaired(lake: Flights) -> None:
     assert changed(all_steps(renamed(run, "all of it"))) == (0, 0, 0)
 
 
+@pytest.mark.long
 def test_without_a_feed_all_is_computed(lake: Flights) -> None:
     """Where the feed was off, the published windows are computed anew, and the record says why."""
     lake.deliver(snowballs(1, 3), feed="first")

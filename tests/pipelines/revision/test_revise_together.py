@@ -133,6 +133,7 @@ def facts(lake: Flights, name: str, run_id: str) -> dict[str, Any]:
     return {key: value for key, value in vars(record).items() if key not in ("seconds", "staged_version")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("in_process", [True, pytest.param(False, marks=pytest.mark.repeats)])
 def test_each_is_revised_as_alone(
     lake: Flights, tmp_path: Path, in_process: bool, monkeypatch: pytest.MonkeyPatch

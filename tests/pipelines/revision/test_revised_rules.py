@@ -77,6 +77,7 @@ print(json.dumps("great_expectations" in sys.modules))
 """
 
 
+@pytest.mark.long
 def test_a_small_revision_does_without_great_expectations(spark: SparkSession, tmp_path: Path) -> None:
     """To import it takes longer than all else that the revision does."""
     lake = signals(spark, tmp_path / "project", PATTERN, contract())
@@ -101,6 +102,7 @@ def insert(lake: Signals, hour: int, values: dict[str, Any]) -> None:
     plain_writer.append(lake.spark, lake.source, pa.Table.from_pylist([row | values], schema))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_a_late_row_drops_no_good_one(spark: SparkSession, tmp_path: Path, case: str) -> None:
     columns, condition, values, late = CASES[case]

@@ -167,6 +167,7 @@ STEPS: list[Callable[[Rows], Rows]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("writer", ["delta-rs", pytest.param("Spark", marks=pytest.mark.repeats)])
 def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, writer: str, monkeypatch: Any) -> None:
@@ -195,6 +196,7 @@ def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, writer: str, monk
     assert json.loads(last["userMetadata"])["number"] == 7
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_files_that_no_window_touches_stay(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
     """Of the others the rows outside the windows stay; statistics pass over no row that is there."""
@@ -243,6 +245,7 @@ def one_row(table: DataFrame, item: dict[str, Any]) -> DataFrame:
     return matching
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
     """Before the commit is begun, and after it. It is not made, and nothing is lost."""
@@ -301,6 +304,7 @@ def test_a_number_that_has_been_reached(spark: SparkSession, tmp_path: Path) -> 
     assert lake.rows() == bag(table_of([row(1)]))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "statement",

@@ -137,6 +137,7 @@ class History:
         assert again.checks[-1].observed == f"nothing new since {vector}", self.happened
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.random
 @pytest.mark.more_in_chaos

@@ -149,6 +149,7 @@ def on_spark(spark: SparkSession, root: Path, **keys: Any) -> SeveralTables:
     return several_tables(root, Lake.of(spark, warehouse), ON_SPARK, **keys)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_steps_in_processes_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     """Each goes on from the record of the one before, until a table is another one. On Spark."""
@@ -362,6 +363,7 @@ def rows_of(rng: random.Random, name: str, count: int) -> Rows:
     return list({row[key]: row for row in rows}.values())
 
 
+@pytest.mark.long
 @pytest.mark.random
 @pytest.mark.parametrize("seed", range(RANDOM))
 @pytest.mark.parametrize("keys", [PATTERN, TRENDS], ids=["matches", "trends"])
@@ -410,6 +412,7 @@ def test_windows_apart_from_one_another(tmp_path: Path, keys: Mapping[str, Any])
     assert "nothing new" in str(again.checks[-1].observed)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("keys", [PATTERN, TRENDS], ids=["matches", "trends"])
 def test_on_spark(spark: SparkSession, tmp_path: Path, keys: Mapping[str, Any]) -> None:

@@ -104,6 +104,7 @@ def original(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> S
     return lake
 
 
+@pytest.mark.long
 def test_a_row_that_went_and_came_again(original: Signals, tmp_path: Path) -> None:
     """It is as it was in the oldest version that a window shows; its own window shows a newer one, without it."""
     lake = original.copied(tmp_path / "project")
@@ -116,6 +117,7 @@ def test_a_row_that_went_and_came_again(original: Signals, tmp_path: Path) -> No
     agree(lake, run)
 
 
+@pytest.mark.long
 def test_that_no_key_comes_twice_is_known_from_revision_to_revision(original: Signals, tmp_path: Path) -> None:
     """Until one does, anywhere in the table."""
     lake = original.copied(tmp_path / "project")
@@ -167,6 +169,7 @@ def says_unique(run: Run, name: str) -> bool:
     return bool(record.note["unique"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "again", [None, pytest.param(199_999, marks=pytest.mark.repeats), pytest.param(-(2**63), marks=pytest.mark.repeats)]
 )

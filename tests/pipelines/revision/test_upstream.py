@@ -112,6 +112,7 @@ def rows_of(path: str, *names: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.long
 def test_a_revision_flows_down(lake: Flights, tmp_path: Path) -> None:
     """Three patterns, one upon the other. A late leg, a corrected one and one deleted: each pattern's revision, by the
     change feed, makes its table what a computation of everything anew makes it."""

@@ -181,6 +181,7 @@ def test_verdicts_of_several_tables_at_once(frame: DataFrame, contract: Contract
     assert alone[0] != alone[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [0, 1, 9])
 @pytest.mark.parametrize("broken", [0, 1, 2, 13])
 def test_rules_that_no_row_breaks_are_judged_together(contract: Contract, rows: int, broken: int) -> None:

@@ -350,6 +350,7 @@ def test_every_type_of_a_contract_is_tried() -> None:
     assert tried == set(LOGICAL_OF) - {"varchar", "char", "array"}  # those are read as texts; lists are in `LISTS`
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_random_rules(spark: SparkSession, seed: int) -> None:
     rng = random.Random(f"rules {seed}")

@@ -32,6 +32,7 @@ def event(hour: int, price: int) -> dict[str, Any]:
     return {**ids, "place": "n", "price": price, "remark": ""}
 
 
+@pytest.mark.long
 def test_what_is_published_when(spark: SparkSession, tmp_path: Path) -> None:
     """middle: 3 trends, then 7; strong: nothing until the watermark has passed, then 7; weak: 3, for good."""
     lake = signals(spark, tmp_path / "project", TEXT)

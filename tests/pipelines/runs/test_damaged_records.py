@@ -81,6 +81,7 @@ def is_right(lake: Signals, run: Run) -> None:
     assert in_order(rows.to_pylist(), run) == recomputed(run, lake.version(), run.windows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "column",
     [pytest.param("checks", marks=pytest.mark.repeats), pytest.param("basis", marks=pytest.mark.repeats), "note"],
@@ -121,6 +122,7 @@ def test_notes_that_claim_nothing_known(lake: tuple[Signals, Run]) -> None:
     is_right(source, run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("column", ["run_id", "stage", "status", "pattern", "finished_at", "staged_version"])
 def test_values_that_are_null(lake: tuple[Signals, Run], column: str, capsys: pytest.CaptureFixture[str]) -> None:
     source, run = lake

@@ -59,6 +59,7 @@ def published(lake: Signals, run: Run) -> list[dict[str, Any]]:
     return in_order(stored(lake.warehouse.results(run.name), run.plan.result_schema.names).to_pylist(), run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", TEXTS)
 def test_an_event_of_the_far_future(spark: SparkSession, tmp_path: Path, what: str) -> None:
     """The results are those without it, in the windows that it is not in; a check names it, and no row is lost."""
@@ -110,6 +111,7 @@ def test_the_limit(spark: SparkSession, tmp_path: Path) -> None:
     assert (watermark_of(run, 3), watermark_of(wider, 3)) == (soon - run.lateness, later - run.lateness)
 
 
+@pytest.mark.long
 def test_what_waits_for_time_asks_the_same_limit(spark: SparkSession, tmp_path: Path) -> None:
     """`at: window_end`: how far time has come for a run is no further than for a revision; an edited `maxFuture` is an
     edited contract, whose windows a revision computes anew."""

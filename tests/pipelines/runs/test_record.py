@@ -21,6 +21,7 @@ pytestmark = pytest.mark.spark
 RECORDS, COMMITS = 30, 4
 
 
+@pytest.mark.long
 def test_records_of_a_long_history(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two writers at once too, who put files together while the other writes."""
     monkeypatch.setattr(runs, "COMMITS_A_FILE", COMMITS)

@@ -29,6 +29,7 @@ consistency: strong
 HOUR = 3_600_000_000
 
 
+@pytest.mark.long
 def test_here_and_by_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of versions whose newest rows are good, broken, or of the far future; of ranges before, among and after them."""
     lake, rng = signals(spark, tmp_path / "p", TEXT), random.Random(4)

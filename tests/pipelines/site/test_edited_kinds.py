@@ -49,6 +49,7 @@ def published(lake: Signals, days: tuple[float, float], run_id: str, folder: Pat
     return replace(results, version=0, older_rows=0)
 
 
+@pytest.mark.long
 def test_as_in_a_table_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
     lake = signals(spark, tmp_path / "edited", KEYS[FORMS[0]])
     lake.insert(events())

@@ -130,6 +130,7 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(ROUNDS))
 @pytest.mark.parametrize("make", [trends, matches])
 def test_random_results(spark: SparkSession, tmp_path: Path, make: Any, seed: int) -> None:
@@ -178,6 +179,7 @@ def test_groups_whose_text_is_javas_are_read_by_spark(spark: SparkSession, tmp_p
         assert {group.key[0] for group in overview.groups} == texts
 
 
+@pytest.mark.long
 def test_a_page_of_more_than_its_memory(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest lies on disk meanwhile."""
     rows = 400_000

@@ -36,6 +36,7 @@ def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     return warehouse
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("few", [True, False])
 def test_together_as_alone(
     spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, few: bool

@@ -211,6 +211,7 @@ def stretches(rows: list[dict[str, Any]], plan: Any, unit: timedelta) -> dict[da
     return Counter(first + (row[time_of(plan)] - first) // unit * unit for row in rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PATTERNS)
 def test_the_busiest_stretch_is_one_and_the_same(pages: Pages, name: str) -> None:
     """Its number and its name, on the page of the run, on that of the pattern, and counted from the rows of `show`."""
@@ -337,6 +338,7 @@ def test_history_has_the_value_of_show(pages: Pages, name: str) -> None:
     assert last["version"] == pages.facts(name)[1].changes.newest[0].version
 
 
+@pytest.mark.long
 def test_a_week_of_two_runs_has_one_number(pages: Pages) -> None:
     """A run that begins and ends in the middle of a week: its page shows the whole weeks, as the pattern's does, and
     counts its own rows only where it says that they are its own."""

@@ -116,6 +116,7 @@ def chromium() -> Iterator[Browser]:
         yield started
 
 
+@pytest.mark.long
 def test_every_link_of_every_page_is_alive_and_relative(site: Site) -> None:
     """To a file of the site, and to a place that the file has."""
     root = site.places.root
@@ -154,6 +155,7 @@ def test_pages_in_a_real_browser(site: Site, chromium: Browser, tmp_path: Path) 
         assert len(papers) == 2, page
 
 
+@pytest.mark.long
 def test_charts_are_drawn(site: Site, chromium: Browser) -> None:
     """Marks that have a size, on the desk and on a phone; what a mark says comes up under the pointer."""
     page = site.places.pattern("test_pattern")

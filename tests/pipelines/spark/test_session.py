@@ -50,6 +50,7 @@ def started(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_folder_that_ascii_cannot_name(tmp_path: Path) -> None:
     """cron has no locale: Java is given one. It stays when its session is stopped, and the next one uses it."""
@@ -93,6 +94,7 @@ assert not made, made
 """
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.skipif(not (shared_folder() / ARCHIVE).is_file(), reason="set-up could make no archive of classes")
 @pytest.mark.parametrize("way", ["a command", "a step of Airflow's"])

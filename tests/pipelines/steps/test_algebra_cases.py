@@ -45,6 +45,7 @@ def answers_of_cases(spark: SparkSession, lake: Project) -> dict[str, Answers]:
     return dict(zip((case.name for case in CASES), answered, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(answers_of_cases: dict[str, Answers], case: Case) -> None:
     """The rows are the expected ones, each once, however the events are cut by time."""
@@ -67,6 +68,7 @@ REVISED = (
 """`make chaos` revises all."""
 
 
+@pytest.mark.long
 @pytest.mark.more_in_chaos
 @pytest.mark.parametrize("case", [case for case in ALL if CHAOS or case.name in REVISED], ids=lambda case: case.name)
 def test_revised(spark: SparkSession, lake: Project, case: Case) -> None:

@@ -100,6 +100,7 @@ def _windows(windows: Windows, chunk: Chunk) -> range:
     return windows.ending_in(chunk.start_us, chunk.end_us)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_backfill_that_was_cut_short(lake: Flights) -> None:
     """Its rows are those of one run; what was done is passed over until the source or the pattern changes."""

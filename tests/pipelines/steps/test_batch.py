@@ -138,6 +138,7 @@ def alone(untouched: Flights, tmp_path_factory: pytest.TempPathFactory) -> Fligh
     return alone
 
 
+@pytest.mark.long
 def test_rows_and_records_are_those_of_each_alone(
     lake: Flights, alone: Flights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +167,7 @@ def test_rows_and_records_are_those_of_each_alone(
     assert len(feed(lake, "by_day")) > 2
 
 
+@pytest.mark.long
 def test_few_events_are_computed_in_this_process(
     lake: Flights, alone: Flights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +183,7 @@ def test_few_events_are_computed_in_this_process(
         assert facts(quick, name, names) == facts(alone, name, names)
 
 
+@pytest.mark.long
 def test_a_member_that_fails_stops_no_other(lake: Flights) -> None:
     """Its error is recorded under its name; the pattern that reads its results does not begin."""
     names = ["too_large", "busy_too_large", "by_day"]
@@ -206,6 +209,7 @@ def test_a_member_that_fails_stops_no_other(lake: Flights) -> None:
     assert [(row["pattern"], row["stage"]) for row in rows] == [("too_large", "compute")]
 
 
+@pytest.mark.long
 def test_an_error_in_the_data_of_a_member_stops_no_other(lake: Flights) -> None:
     """It comes from a worker beside the rows of the others; none of its files can be read."""
     text = PAIR.replace("name: pairs", "name: crowded") + "limit_per_partition: 2\n"
@@ -226,6 +230,7 @@ def test_an_error_in_the_data_of_a_member_stops_no_other(lake: Flights) -> None:
     assert "TOO_MANY_MATCHES" in rows[0]["error"]
 
 
+@pytest.mark.long
 def test_a_member_that_kills_a_worker_is_alone_in_the_end(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails as a whole job is parted until who fails by itself is by itself; the others are published."""
     together = {name: lake.run(name, *DAYS, "r1") for name in ("by_day", "by_hours", "by_day_again", "pairs")}

@@ -32,6 +32,7 @@ def answers_of_cases(spark: SparkSession, tmp_path_factory: pytest.TempPathFacto
     return dict(zip((case.name for case in CASES), answered, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(answers_of_cases: dict[str, Answers], case: Case) -> None:
     """The rows are the expected ones, however the events are cut."""

@@ -90,6 +90,7 @@ def published(run: Run) -> tuple[Record, int]:
     return checked, DeltaTable(run.warehouse.results(run.name)).to_pyarrow_table().num_rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", PATTERNS)
 def test_the_first_month(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """Its rows are published, have a page, and are revised when an event comes; of windows that overlap, those that
@@ -107,6 +108,7 @@ def test_the_first_month(spark: SparkSession, tmp_path: Path, kind: str) -> None
     assert record.interval_from is None or record.interval_from >= BEGINNING
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", PATTERNS)
 def test_the_last_month(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """No window that holds the last moment ends in the calendar: nothing is published, and nothing fails."""
@@ -142,6 +144,7 @@ def test_a_chunk_before_the_first_window(spark: SparkSession, tmp_path: Path) ->
     ] == [None]
 
 
+@pytest.mark.long
 def test_an_edit_of_more_windows_than_memory_holds(spark: SparkSession, tmp_path: Path) -> None:
     """Windows of a microsecond in all of time: an edited form is computed anew."""
     text = PATTERNS["trends"].replace("within: 10 days\nslide: 1 day\n", "within: 1 microsecond\n")

@@ -92,6 +92,7 @@ def changed(record: Record) -> tuple[int | None, int | None, int | None]:
 # --- a full disk ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_full_disk(lake: Signals) -> None:
     """compute and publish without a byte left: the table stays as it was, and reads so; with room again, both go on."""
     run = lake.run(0, 1, "first")
@@ -159,6 +160,7 @@ def writes_while_held_up(gate: Path, write: Any) -> Iterator[None]:
         other.join()
 
 
+@pytest.mark.long
 def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody deletes all results after the MERGE has read them and before it commits: Delta refuses the commit, the
     publication is taken anew, and the rows are there."""

@@ -74,6 +74,7 @@ FAULTS: dict[str, tuple[Sequence[int], Sequence[tuple[int, int]]]] = {
 """What `drawn` is given. Keys are repeated within a range, across two, and by rows of no range."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("faults", "way"),
     [
@@ -100,6 +101,7 @@ def test_together_as_alone(lake: Flights, faults: str, way: str, monkeypatch: py
     assert all(judgement.quarantined == len(quarantined) for judgement, quarantined in together.values())
 
 
+@pytest.mark.long
 def test_each_row_is_judged_once(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """One scan for all ranges; those with a bad row are judged by one table of rows with their reasons."""
     lake.append(drawn([3], []))  # on the fourth day
@@ -140,6 +142,7 @@ def test_great_expectations_judges_source_and_results(lake: Flights, road: On, m
     assert len(validated) > count > 0
 
 
+@pytest.mark.long
 def test_an_error_is_its_own_runs(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the rows of one range cannot be written to the quarantine, the runs of the others are judged."""
     lake.append(drawn([1, 3], []))

@@ -59,6 +59,7 @@ def test_a_run_killed_around_its_commit(spark: SparkSession, tmp_path: Path) -> 
     replayed(lake, run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pattern", KINDS if CHAOS else KINDS[:1])
 def test_a_small_revision_killed(spark: SparkSession, tmp_path: Path, pattern: str) -> None:
     """One whose files are written by itself: after its commit, or at each boundary in turn, and as some file appears,

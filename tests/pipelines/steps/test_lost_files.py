@@ -53,6 +53,7 @@ def staged(run: Run) -> Path:
     return Path(staged_folder(run, int(run.need("compute").staged_version)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("on", [None, "spark"])
 def test_staged_rows_that_are_gone(spark: SparkSession, tmp_path: Path, on: On | None) -> None:
     """They are not taken for windows without rows: check_results and publish say what is missing, and the results stay
@@ -74,6 +75,7 @@ def test_staged_rows_that_are_gone(spark: SparkSession, tmp_path: Path, on: On |
     is_right(lake, lake.run(0, 1, "again"))
 
 
+@pytest.mark.long
 def test_vacuum_between_two_steps(spark: SparkSession, tmp_path: Path) -> None:
     """The version that check_source has pinned is gone: the error names VACUUM, and the run that reads the newest."""
     lake = lake_of(spark, tmp_path, IN_WORKERS)

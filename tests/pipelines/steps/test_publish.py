@@ -93,6 +93,7 @@ def test_publishing_again_changes_nothing(first: tuple[Flights, Run, Record]) ->
     assert changes.count() == 0
 
 
+@pytest.mark.long
 def test_a_table_made_with_its_rows_is_not_an_empty_one(lake: Flights) -> None:
     """As who restores a warehouse by CREATE TABLE AS SELECT makes it: its rows are replaced, not doubled."""
     lake.deliver([flight(n, f"2013-03-01T{n:02d}:00:00") for n in range(1, 12)])

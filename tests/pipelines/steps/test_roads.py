@@ -77,6 +77,7 @@ def test_both_roads_lead_to_the_same_rows(spark: SparkSession, tmp_path: Path, k
     assert rows["here"] == rows["spark"]
 
 
+@pytest.mark.long
 def test_the_user_may_ask_for_a_road(spark: SparkSession, tmp_path: Path) -> None:
     """`--on spark` is done, whatever the rows; `--on here` is an error with the reason where only Spark can."""
     lake = signals(spark, tmp_path / "project", PATTERNS["plain"], profile=BY_SPARK)

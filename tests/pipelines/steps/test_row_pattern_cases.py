@@ -48,6 +48,7 @@ def _stored(case: Case, name: str = "") -> cases.Case:
     return cases.Case(name or case.name, case.query, [dict(row) for row in case.events], [], generated=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(answers_of_cases: dict[str, Answers], case: Case) -> None:
     """The rows are the expected ones, each once, however the events are cut by time."""
@@ -80,6 +81,7 @@ def test_error(spark: SparkSession, lake: Project, case: Case) -> None:
 REVISED = ("v-shape-one-row", "within", "skip-to-next-row", "with-unmatched-rows")
 
 
+@pytest.mark.long
 @pytest.mark.more_in_chaos
 @pytest.mark.parametrize("case", [case for case in ALL if CHAOS or case.name in REVISED], ids=lambda case: case.name)
 def test_revised(spark: SparkSession, lake: Project, case: Case) -> None:

@@ -49,6 +49,7 @@ def rows(lake: Signals, run: Run) -> list[tuple[str, int]]:
     return sorted((row["match_id"], row["n"]) for row in table.to_pylist())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keys", ["", "within: 30 hours", "within: 20 hours"])
 def test_a_run_goes_back_to_open_matches(spark: SparkSession, tmp_path: Path, keys: str) -> None:
     """A match that goes on after midnight leaves the day before for the next, in the run's one commit."""
@@ -77,6 +78,7 @@ def test_a_weak_pattern_corrects_nothing(spark: SparkSession, tmp_path: Path) ->
     assert rows(lake, second) == [("e1", 2), ("e1", 3), ("e5", 1)]
 
 
+@pytest.mark.long
 def test_strong_waits_until_no_row_can_change_a_match(spark: SparkSession, tmp_path: Path) -> None:
     """The contract allows 6 hours: a pane of 2 hours is published when there is an event 8 hours after its end, by a
     revision and by a run alike."""
@@ -125,6 +127,7 @@ def test_a_column_that_another_one_s_name_hides(spark: SparkSession, tmp_path: P
     agree(lake, run)
 
 
+@pytest.mark.long
 def test_an_error_of_a_revision(spark: SparkSession, tmp_path: Path) -> None:
     """This process leaves it to Spark to say what is wrong. What is published stays."""
     lake = lake_of(spark, tmp_path, "")
@@ -142,6 +145,7 @@ def test_an_error_of_a_revision(spark: SparkSession, tmp_path: Path) -> None:
     assert rows(lake, run) == [("e1", 2)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("column", ["place", "level", "rate", "account", "day"])
 def test_a_small_revision_reads_the_changed_partitions_only(
     spark: SparkSession, tmp_path: Path, column: str, monkeypatch: pytest.MonkeyPatch
@@ -184,6 +188,7 @@ AROUND = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", AROUND)
 def test_a_small_revision_reads_the_rows_around_a_change(
     spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -168,6 +168,7 @@ def made_again(lake: Signals) -> Run:
     return lake.run(0, 3, "r")
 
 
+@pytest.mark.long
 def test_no_step_goes_on_after_an_edit(spark: SparkSession, tmp_path: Path) -> None:
     """Whatever is edited, between whichever two steps. Without an edit each goes on."""
     lake = signals(spark, tmp_path / "p", STRONG)
@@ -194,6 +195,7 @@ def unsupported(*arguments: object) -> Any:
     raise NotHereError("for the test")
 
 
+@pytest.mark.long
 def test_records_of_an_earlier_version(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table without the new columns opens; a run that it tells of is made anew, as nobody knows what it was made
     for."""

@@ -47,6 +47,7 @@ def answers_of_others(spark: SparkSession, lake: Project) -> dict[str, Answers]:
     return dict(zip((case.name for case in OTHERS), answered, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.name)
 def test_case_of_another_kind(answers_of_others: dict[str, Answers], case: Case) -> None:
     """The rows are the expected ones, each once, however the events are cut by time."""
@@ -65,6 +66,7 @@ def answers_of_trends(spark: SparkSession, lake: Project) -> dict[str, list[Answ
     return {case.name: answered[2 * number : 2 * number + 2] for number, case in enumerate(TRENDS)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", TRENDS, ids=lambda case: case.name)
 def test_case(answers_of_trends: dict[str, list[Answers]], case: Case) -> None:
     """The rows are the expected ones; and where windows overlap and an event goes to several time shards, the rows are
@@ -78,6 +80,7 @@ def test_case(answers_of_trends: dict[str, list[Answers]], case: Case) -> None:
         assert differences(expected, rows, case.query.get("group_by", ())) == [], cut
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["sase-query-3-skip_till_next_match", pytest.param("afa-v-pattern-k2", marks=pytest.mark.repeats)]
 )

@@ -36,6 +36,7 @@ def answer_rows(lake: DocumentLake, run: Any) -> Any:
     return rows_of(pa.Table.from_pylist(rows, run.plan.result_schema))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ANSWERED, ids=lambda case: case["name"])
 def test_case(lake: DocumentLake, case: dict[str, Any]) -> None:
     """Published rows, quarantined documents, and the changes that each revision publishes."""

@@ -111,6 +111,7 @@ def days(rows: Rows) -> Counter[int]:
     return Counter((dict(row)["end"] - START) // DAY for row in rows)
 
 
+@pytest.mark.long
 def test_differences_are_those_of_the_documents(road: Road) -> None:
     """Rows of equal `answer_id` whose times have moved are changed, the others come and go."""
     before, after = wanted(road.first), wanted(road.second)

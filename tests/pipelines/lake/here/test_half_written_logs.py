@@ -93,6 +93,7 @@ def half(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", EACH_FORM)
 def test_forms_of_checkpoints(spark: SparkSession, tables: dict[str, Path], form: str, tmp_path: Path) -> None:
     """Whole, and where the commits before it are cleaned away: the newest version and that of the checkpoint."""
@@ -129,6 +130,7 @@ def test_a_checkpoint_that_is_not_whole(
 HALF_WRITTEN = ("", '{"version":10,"si', "[1]", "null", '{"numOfAddFiles":null}', '{"version":99}')
 
 
+@pytest.mark.long
 def test_last_checkpoint_half_written(spark: SparkSession, tables: dict[str, Path], tmp_path: Path) -> None:
     """The file is a hint: what cannot be read here Spark reads. On one text Delta's own reader fails. All at once, as
     Delta waits for seconds in the hope of a whole file."""
@@ -146,6 +148,7 @@ def test_last_checkpoint_half_written(spark: SparkSession, tables: dict[str, Pat
         assert newest_version.version == VERSIONS, text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [pytest.param(0, marks=pytest.mark.repeats), 40, None], ids=["empty", "half", "whole"])
 def test_log_compaction(spark: SparkSession, tables: dict[str, Path], size: int | None, tmp_path: Path) -> None:
     """A compaction file repeats commits; one that is empty would hide their rows from Spark."""
@@ -169,6 +172,7 @@ def test_a_commit_that_is_cut_off(spark: SparkSession, tables: dict[str, Path], 
     assert by_spark(spark, path) == "FILE_DAMAGED"
 
 
+@pytest.mark.long
 def test_a_checksum_of_another_commit(spark: SparkSession, tables: dict[str, Path], tmp_path: Path) -> None:
     """It may say other columns and another id of the table: neither is taken from it. Half a checksum is none."""
     path = copied(tables["one file"], tmp_path)

@@ -166,6 +166,7 @@ def other_texts(file: Path, kind: pa.DataType) -> None:
     pq.write_table(rows.cast(pa.schema(fields)), file)
 
 
+@pytest.mark.long
 def test_only_files_that_may_hold_rows_of_the_windows(odd: Run) -> None:
     """Delta's statistics leave out the files of other times; one has a row without a time, which may be of any."""
     for first in (0, 60, 120, 180):
@@ -191,6 +192,7 @@ def test_results_are_the_same(odd: Run) -> None:
     assert staged_rows[0] == staged_rows[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("road", ["files", "frame"])
 def test_plans_whose_events_are_read_together_and_computed_apart(odd: Run, road: str) -> None:
     """A plan without groups needs its events counted, so each plan has a job of its own: of all that was read together,
@@ -252,6 +254,7 @@ def _a_default(run: Run) -> None:
     run.lake.spark.sql(f"ALTER TABLE {named} ALTER COLUMN k SET DEFAULT 7")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [_deletion_vectors, _column_mapping, _partitions, _a_default])
 def test_what_a_file_does_not_say_alone_is_sparks(odd: Run, make: Any) -> None:
     """Deletion vectors, mapped columns, partitions and defaults: no file is read by itself."""
@@ -260,6 +263,7 @@ def test_what_a_file_does_not_say_alone_is_sparks(odd: Run, make: Any) -> None:
     assert files_at(odd, version) is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["old_calendar", "other_type", "torn"])
 def test_a_file_that_is_otherwise_is_left_to_spark(lake: Flights, fault: str) -> None:
     """The workers refuse it, and the step ends with the rows of Spark's own reader, or with its error."""
@@ -281,6 +285,7 @@ def test_a_file_that_is_otherwise_is_left_to_spark(lake: Flights, fault: str) ->
     assert rows
 
 
+@pytest.mark.long
 def test_a_file_that_is_otherwise_is_found_out_by_counting(lake: Flights) -> None:
     """A stream of one group is counted before it is cut: what the counting workers refuse is left to Spark too."""
     lake.deliver([flight(n, f"2013-03-01T{n:02d}:00:00") for n in range(1, 12)])

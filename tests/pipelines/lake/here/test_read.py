@@ -132,6 +132,7 @@ def history(spark: SparkSession, path: str) -> list[Callable[[], Any]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.more_in_chaos
 @pytest.mark.parametrize("way", WAYS[: 2 if CHAOS else 1])
 def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) -> None:
@@ -167,6 +168,7 @@ def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) ->
         table_here(bare_lake(spark), path).feed(NAMES, 0, 5)
 
 
+@pytest.mark.long
 def test_rows_that_other_programs_change(spark: SparkSession, tmp_path: Path) -> None:
     """By delta-rs, whose files have texts of another type of Arrow's, and by a writer with yet another: the rows of
     each version and the changes between them are Spark's."""
@@ -260,6 +262,7 @@ def grown_in_all_ways(spark: SparkSession, path: str) -> int:
     return latest_version(bare_lake(spark), path) + 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", EACH_WAY)
 def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> None:
     """One file for each of them and one for all; a checkpoint, whose statistics wrap round; slices that begin and end
