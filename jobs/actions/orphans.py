@@ -12,9 +12,8 @@ from trendlake.jobs.terminal.workspace import find_place, session
 
 def list_orphans(profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Prints each table with the command that removes it."""
-    from rich.table import Table
-
-    from trendlake.jobs.terminal.printing import console, frame, minute
+    from trendlake.jobs.terminal.printing import console, minute
+    from trendlake.jobs.terminal.rows import Rows
     from trendlake.pipelines.results.named import orphans
 
     place = find_place(folder, profile)
@@ -25,14 +24,12 @@ def list_orphans(profile: str | None, folder: Path | None) -> dict[str, Any]:
     if not rows:
         console.print("no orphans: each results table has a pattern, each quarantine a contract")
         return {"patterns": [], "orphans": []}
-    table = Table(**frame())
-    for column in ("table", "pattern", "rows", "changed (UTC)", "removed by"):
-        table.add_column(column, justify="right" if column == "rows" else "left", overflow="fold")
-    for row in rows:
-        table.add_row(
-            row["table"], row["pattern"] or "", f"{row['rows']:,}", minute(row["changed"]), f"`{row['command']}`"
-        )
-    console.print(table)
+    texts = [
+        (row["table"], row["pattern"] or "", f"{row['rows']:,}", minute(row["changed"]), f"`{row['command']}`")
+        for row in rows
+    ]
+    columns = ("table", "pattern", "rows", "changed (UTC)", "removed by")
+    console.print(Rows.of_a_list(columns, texts, right=("rows",)))
     if any(row["pattern"] for row in rows):
         console.print("a renamed pattern keeps its results by `renamed_from: NAME` in its file")
     return {"patterns": [], "orphans": rows}

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from rich.table import Table
 
 from trendlake.jobs.actions.revise import next_revision, patterns_of
 from trendlake.jobs.airflow.notify import notify_of_source
 from trendlake.jobs.terminal.hints import command
-from trendlake.jobs.terminal.printing import console, frame
+from trendlake.jobs.terminal.printing import console
+from trendlake.jobs.terminal.rows import Rows
 from trendlake.jobs.terminal.times import manual_run_id
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.contracts.column_names import ID, RUNS, SINCE
@@ -77,12 +77,9 @@ def _print(
     if not total:
         return
     shown = [contract.named_by, *filter(None, (contract.event_time,))]
-    table = Table(title=f"{len(rows):,} of {plural(total, 'row')}", title_justify="left", **frame())
-    for name in (ID, *shown, "reason", RUNS):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(row[ID], *[_text(row[name]) for name in shown], row["reason"], str(row[RUNS]))
-    console.print(table)
+    texts = [(row[ID], *[_text(row[name]) for name in shown], row["reason"], str(row[RUNS])) for row in rows]
+    title = f"{len(rows):,} of {plural(total, 'row')}"
+    console.print(Rows.of_a_list((ID, *shown, "reason", RUNS), texts, title=title))
     if out is None:
         typed = command(f"quarantine show {contract.name} --out FILE.csv")
         console.print(f"to repair them: `{typed}`", soft_wrap=True)

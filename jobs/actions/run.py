@@ -40,20 +40,15 @@ def run_patterns(
 
 def list_patterns(words: Sequence[str], profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Prints the patterns that `words` select (default: all), in the order in which a run takes them."""
-    from trendlake.jobs.terminal.printing import console, frame
+    from trendlake.jobs.terminal.printing import console
+    from trendlake.jobs.terminal.rows import Rows
 
     place = workspace.find_place(folder, profile)
     patterns = Patterns(place.project, place.profile.batches)
     names = patterns.select(words or ["*"], lambda: last_states(place))
     rows = [_about(patterns, name) for name in names]
-    from rich.table import Table
-
-    table = Table(**frame())
-    for column in ("pattern", "kind", "source", "schedule", "batch", "tags", "owner"):
-        table.add_column(column, no_wrap=column == "pattern", overflow="fold")
-    for row in rows:
-        table.add_row(*[" ".join(value) if isinstance(value, tuple) else value or "" for value in row.values()])
-    console.print(table)
+    texts = [[" ".join(value) if isinstance(value, tuple) else value or "" for value in row.values()] for row in rows]
+    console.print(Rows.of_a_list(("pattern", "kind", "source", "schedule", "batch", "tags", "owner"), texts))
     return {"patterns": rows, "orphans": []}
 
 
@@ -164,21 +159,18 @@ def _print_outcome(members: Sequence[Member]) -> None:
     """The table of a run of several, then each error in full."""
     if is_silent():
         return
-    from rich.table import Table
-
-    from trendlake.jobs.terminal.printing import console, frame
+    from trendlake.jobs.terminal.printing import console
+    from trendlake.jobs.terminal.rows import Rows
     from trendlake.pipelines.redaction import redacted
 
-    table = Table(**frame())
-    for column in ("pattern", "state", "rows", "seconds", "reason"):
-        numeric = column in ("rows", "seconds")
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    texts = []
     for member in members:
         done = member.error is None and bool(member.records)
         rows = f"{member.records[-1].rows_out or 0:,}" if done else ""
         reason = "" if done else "nothing to run" if member.error is None else _reason(member.error)
-        table.add_row(member.name, member.state, rows, f"{sum(member.seconds):.1f}", reason)
-    console.print(table)
+        texts.append((member.name, member.state, rows, f"{sum(member.seconds):.1f}", reason))
+    columns = ("pattern", "state", "rows", "seconds", "reason")
+    console.print(Rows.of_a_list(columns, texts, right=("rows", "seconds")))
     for member in members:
         if member.error is not None:
             print_error(f"{member.name}: {redacted(str(member.error))}")

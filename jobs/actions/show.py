@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.jobs.actions.states import documents_of, print_repairs
 from trendlake.jobs.terminal.lines import print_error, say
 from trendlake.jobs.terminal.options import values_of
-from trendlake.jobs.terminal.printing import cell, console, frame, minute
-from trendlake.jobs.terminal.rows import table_of, unknown_rows
+from trendlake.jobs.terminal.printing import cell, console, minute
+from trendlake.jobs.terminal.rows import Rows, table_of, unknown_rows
 from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import in_words, plural
 from trendlake.pipelines.errors import OtherFormError, ProjectError
@@ -211,16 +209,15 @@ def print_runs(
         console.print(f"no run yet in {place.warehouse.root}", soft_wrap=True)
         return None
     names = ("run_id", "pattern", "stage", "status", "rows_in", "rows_quarantined", "rows_out")
-    table = Table(title="Run records, newest first", title_justify="left", **frame())
-    for name in (*names, "+ / ~ / -", "where", "seconds", "finished (UTC)"):
-        numeric = name.startswith("rows") or name == "seconds"
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    texts = []
     for record in records:
         cells = ["" if record[name] is None else cell(record[name]) for name in names]
         seconds, end = record["seconds"], record["finished_at"]
         ended = ("" if seconds is None else f"{seconds:.1f}", "" if end is None else minute(end))
-        table.add_row(*cells, changes_of(record), road_of(record), *ended)
-    console.print(table)
+        texts.append((*cells, changes_of(record), road_of(record), *ended))
+    columns = (*names, "+ / ~ / -", "where", "seconds", "finished (UTC)")
+    right = [name for name in columns if name.startswith("rows") or name == "seconds"]
+    console.print(Rows.of_a_list(columns, texts, right, "Run records, newest first"))
     for record in records:
         if record["error"]:
             console.print(f"{record['run_id']} {record['stage']}: {record['error']}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Rows of results on a terminal: a table where it fits the width, else records with a line for each field."""
+"""Rows on a terminal: a table where it fits the width, else records with a line for each field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trendlake.cep_core import AnyPlan
-from trendlake.jobs.terminal.printing import PLAIN_FRAME, cell, frame, listed, precision_of, shortened
+from trendlake.jobs.terminal.printing import NARROW, PLAIN_FRAME, cell, frame, listed, precision_of, shortened
 from trendlake.pipelines.report.amounts import folded, time_text
 from trendlake.pipelines.results.columns import IDS_OF_ROWS, Reading
 
@@ -40,17 +40,28 @@ class Rows:
     """Printed rows: `texts` has the cells of each. Columns that are `spare` may be left out where the others fill the
     width, which is said."""
 
-    title: str
+    title: str | None
     columns: tuple[Column, ...]
     texts: tuple[tuple[str, ...], ...]
     spare: bool = False
     folds: bool = False
     """Whether some cell is the number of events of a list."""
+    plain: int = PLAIN
+    """Characters of a line where stdout is no terminal."""
+
+    @classmethod
+    def of_a_list(
+        cls, names: Sequence[str], texts: Sequence[Sequence[str]], right: Sequence[str] = (), title: str | None = None
+    ) -> Rows:
+        """What a command lists, a line each where stdout is no terminal; `right`: columns of numbers."""
+        columns = tuple(Column(name, right=name in right) for name in names)
+        return cls(title, columns, tuple(map(tuple, texts)), plain=NARROW)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = options.max_width if console.is_terminal else min(options.max_width, PLAIN)
+        width = options.max_width if console.is_terminal else min(options.max_width, self.plain)
         options = options.update(max_width=width, width=width)
-        yield from console.render(Text(self.title, style="italic" if console.is_terminal else ""), options)
+        if self.title is not None:
+            yield from console.render(Text(self.title, style="italic" if console.is_terminal else ""), options)
         shown, missing = self._fitting(console, options)
         if shown is None:
             yield from console.render(self._records(width), options)

@@ -67,7 +67,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.long
 def test_a_run(project: Path) -> None:
     """Great Expectations judges, and draws nothing. The first run says that it compiles."""
     modules, lazy, first = loaded(project, RUN)

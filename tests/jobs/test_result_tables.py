@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import random
 import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from html import unescape
@@ -19,6 +21,7 @@ from rich.console import Console
 from trendlake.cep_core import AnyPlan, EventSchema, compile_query, run_plan
 from trendlake.jobs.actions.show import changes_of
 from trendlake.jobs.python import html
+from trendlake.jobs.terminal.printing import NARROW
 from trendlake.jobs.terminal.rows import Rows, table_of
 from trendlake.pipelines.report.amounts import length, time_text
 from trendlake.pipelines.results.columns import Reading
@@ -169,6 +172,27 @@ def test_rows_too_wide_for_a_table_are_records() -> None:
         f"end      {row['end']:%Y-%m-%d %H:%M}",
         "",
     ]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_list_of_any_texts(width: int, terminal: bool) -> None:
+    """What a command lists is a table where it fits, else records; no line is longer than a terminal, no text is cut.
+    In a pipe a program reads a line for each where 150 characters hold it."""
+    rng = random.Random(width)
+    names = ["run_id", "pattern", "stage", "rows", "+ / ~ / -", "finished (UTC)"]
+    for longest in (3, 12, 24, 100):
+        texts = [["x" * rng.randrange(1, longest) for _ in names] for _ in range(5)]
+        console = Console(width=width, file=StringIO(), force_terminal=terminal, color_system=None)
+        if not terminal:
+            console.width = NARROW
+        console.print(Rows.of_a_list(names, texts, right=["rows"]))
+        lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        assert max(len(line.rstrip()) for line in lines) <= console.width
+        found = Counter("".join(char for line in lines for char in line))["x"]
+        assert found == sum(len(text) for row in texts for text in row)
+        if not terminal and longest < 25:
+            assert len(lines) == 1 + len(texts)
 
 
 def test_columns_that_are_asked_for_stay() -> None:

@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 
 from tests.repository.test_layout import ROOT, arrows
+from tests.support.python_files import tree_of
 from trendlake.pipelines.revision.repairs import State
 
 PAGES = {"architecture.md": 40, "where.md": 40, "glossary.md": 20}
@@ -35,7 +36,7 @@ def references(page: str) -> list[tuple[str, str]]:
 def symbols(path: Path) -> frozenset[str]:
     """The names at the top of a module, and those of its classes as `Class.name`."""
     names: set[str] = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in tree_of(path).body:
         names |= defined(node)
         if isinstance(node, ast.ClassDef):
             names |= {f"{node.name}.{name}" for inner in node.body for name in defined(inner)}

@@ -15,6 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.repository.test_layout import ROOMS, ROOT, modules
+from tests.support.python_files import nodes_of
 from trendlake.jobs.terminal.user_errors import PACKAGES, not_installed
 
 OWN = {*ROOMS, "trendlake", "tests", "bench", "scripts", "dags"}
@@ -52,7 +53,7 @@ def imported(room: str) -> dict[str, str]:
     own = {path.stem for path in (ROOT / "dags").rglob("*.py")}  # Airflow puts their folder on the path
     packages: dict[str, str] = {}
     for path in modules(room):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module or ""]

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from tests.conftest import ROOT
+from tests.support.python_files import nodes_of
 
 PIPELINES = sorted((ROOT / "pipelines").rglob("*.py"))
 ERROR = "NotHereError"
@@ -20,7 +21,7 @@ def sites(kind: type[ast.AST]) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{node.lineno}"  # type: ignore[attr-defined]
         for path in PIPELINES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, kind) and ERROR in names_in(node)
     ]
 
@@ -70,7 +71,7 @@ def test_functions_have_few_parameters() -> None:
         for folder in ("pipelines", "jobs", "dags")
         for path in sorted((ROOT / folder).rglob("*.py"))
         if "commands" not in path.parts
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef) and parameters(node) > MOST_PARAMETERS
     ]
     assert wrong == []
@@ -103,7 +104,7 @@ def test_only_what_computes_is_given_a_session() -> None:
     taking = [
         f"{path.relative_to(ROOT)}: {node.name if isinstance(node, ast.FunctionDef) else ast.unparse(node)}"
         for path in (*files, *sorted((ROOT / "jobs").rglob("*.py")))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if any(kind is not None and "SparkSession" in ast.unparse(kind) for kind in annotations(node))
     ]
     assert len(files) > 150

@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.repository.test_layout import module_name
+from tests.support.python_files import tree_of
 
 FOLDERS = ("trendlake", "cep_core", "pipelines", "jobs", "dags", "tests", "bench", "scripts")
 
@@ -19,7 +20,7 @@ FOLDERS = ("trendlake", "cep_core", "pipelines", "jobs", "dags", "tests", "bench
 def trees() -> dict[Path, ast.Module]:
     """Every file with Python in it."""
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
-    return {path: ast.parse(path.read_text()) for path in paths}
+    return {path: tree_of(path) for path in paths}
 
 
 def declared(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.python_files import nodes_of, tree_of
 
 ROOMS = ("cep_core", "pipelines", "jobs", "dags")
 """From the bottom up: a module may import from its own room and from those below."""
@@ -39,7 +40,7 @@ def modules(room: str) -> list[Path]:
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
     """Line and top name of every import, those inside functions too; of `trendlake.cep_core` the room, `cep_core`."""
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, top_name(alias.name)) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -70,7 +71,7 @@ def test_imports_are_absolute(room: str) -> None:
     problems = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in modules(room)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert not problems
@@ -85,7 +86,7 @@ def test_windows_alone_know_their_arithmetic() -> None:
         for room in ROOMS
         for path in modules(room)
         if (name := str(path.relative_to(ROOT))) not in excepted
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute)
         and node.attr in ("within", "slide", "origin")
         and ast.unparse(node.value).rpartition(".")[2] == "windows"
@@ -109,7 +110,7 @@ def test_the_engine_reads_no_clock() -> None:
     """Results depend on events and plan only: cep_core asks nobody what time it is."""
     problems = []
     for path in modules("cep_core"):
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         named = {name for _, name in imports(path)} & {"time", "calendar", "sched"}
         problems += [f"{path.relative_to(ROOT)} imports {name}" for name in sorted(named)]
         problems += [
@@ -141,7 +142,7 @@ def module_name(path: Path) -> str:
 
 def imported_modules(path: Path, ours: frozenset[str]) -> Iterator[str]:
     """The modules of ours that a file imports, inside functions too."""
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in ours)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -243,11 +244,11 @@ def test_kernels_import_kernels_only() -> None:
 
 
 def names_of(path: Path) -> set[str]:
-    return {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+    return {node.id for node in nodes_of(path) if isinstance(node, ast.Name)}
 
 
 def full_imports(path: Path) -> set[str]:
-    return {a.name for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Import) for a in n.names}
+    return {a.name for n in nodes_of(path) if isinstance(n, ast.Import) for a in n.names}
 
 
 def test_checking_a_pattern_loads_no_compiled_code() -> None:
@@ -281,7 +282,7 @@ def test_functions_of_the_engine_have_few_parameters() -> None:
     many = {
         f"{path.relative_to(ROOT)}:{node.name}": count
         for path in (ROOT / "cep_core").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef)
         and (count := len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)) > MOST_PARAMETERS
     }

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.python_files import tree_of
 
 FOLDERS = ("trendlake", "cep_core", "pipelines", "jobs", "dags", "tests", "bench", "scripts")
 NO_NAMES = {"told", "found", "made", "kept", "twice"}
@@ -39,7 +40,7 @@ def test_names_say_what_the_thing_is(folder: str) -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in files
-        for line, name in names(ast.parse(path.read_text()))
+        for line, name in names(tree_of(path))
         if name in NO_NAMES
     ]
     assert wrong == []

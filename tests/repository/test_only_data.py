@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.repository.test_layout import ROOMS, ROOT, modules
+from tests.support.python_files import nodes_of, tree_of
 from trendlake.pipelines.lake.maintain import KEEP
 from trendlake.pipelines.lake.warehouse import KEPT, folder_name
 
@@ -74,11 +75,7 @@ def is_text(node: ast.expr) -> bool:
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_text_is_run(room: str) -> None:
     """No eval, no SQL built by pasting, no shell."""
-    problems = [
-        f"{path.relative_to(ROOT)} {words}"
-        for path in modules(room)
-        for _, words in offences(ast.parse(path.read_text(), str(path)))
-    ]
+    problems = [f"{path.relative_to(ROOT)} {words}" for path in modules(room) for _, words in offences(tree_of(path))]
     assert problems == EXCEPTED.get(room, [])
 
 
@@ -110,7 +107,7 @@ def test_one_reader_of_yaml() -> None:
     problems: dict[str, set[str]] = {}
     for room in ROOMS:
         for path in modules(room):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in nodes_of(path):
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
                 for name in (*names, module):
@@ -128,7 +125,7 @@ def test_one_way_into_spark() -> None:
         path.name
         for room in ROOMS
         for path in modules(room)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "createDataFrame"
         if not isinstance(node.args[0], ast.List)
     }

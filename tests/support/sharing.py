@@ -1,7 +1,8 @@
 """How tests are shared out with `-n`: a file goes to one process, as its tests share what they have made; all files
-with Airflow go to one, as they share a home. The longest are begun first. Before those with Spark come those that
-compile the engine's kernels: while one process has Airflow, which uses few, the other compiles nearly all. Side by side
-both would compile each of them, and Spark's workers too: minutes in a new clone.
+with Airflow go to one, as they share a home, and so do those that look at this repository's files, which are parsed
+once. The longest are begun first. Before those with Spark come those that compile the engine's kernels: while one
+process has Airflow, which uses few, the other compiles nearly all. Side by side both would compile each of them, and
+Spark's workers too: minutes in a new clone.
 
 The mark `xdist_group` cannot do it: pytest 9.2 no longer takes the name that pytest-xdist 3.8 gives a test, and the
 tests of a group then run anywhere, without a word.
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-AIRFLOW = "tests/dags/"
+TOGETHER = ("tests/dags/", "tests/repository/")
 ENGINE = "tests/cep_core/"
 FIRST = ("airflow", ENGINE, "spark", "slow", "random")
 """Marks, by how long the files take that have them; and the random tests of the engine."""
@@ -24,7 +25,7 @@ FIRST = ("airflow", ENGINE, "spark", "slow", "random")
 def share(name: str) -> str:
     """What of a test's name says with which others it runs in one process."""
     file = name.partition("::")[0]
-    return AIRFLOW if file.startswith(AIRFLOW) else file
+    return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
