@@ -8,9 +8,12 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import settings
 
 import tests.random.profile
@@ -18,6 +21,8 @@ import tests.random.profile
 settings.load_profile("ci")
 
 pytest_plugins = ["tests.support.lakes", "tests.support.sharing", "tests.support.summary"]
+typer.testing._get_command = cache(typer.main.get_command)
+"""The words and options of all commands take a twentieth of a second to put together, and tests type a thousand."""
 CHAOS = "TRENDLAKE_CHAOS" in os.environ
 """Whether `make chaos` runs the tests: those marked `chaos` too, and more draws of those marked `more_in_chaos`."""
 DRAWS = int(os.environ.get("TRENDLAKE_CHAOS", "1"))

@@ -53,7 +53,7 @@ class Rows:
     def of_a_list(
         cls, names: Sequence[str], texts: Sequence[Sequence[str]], right: Sequence[str] = (), title: str | None = None
     ) -> Rows:
-        """What a command lists, a line each where stdout is no terminal; `right`: columns of numbers."""
+        """The list of a command, a line each where stdout is no terminal; `right`: columns of numbers."""
         columns = tuple(Column(name, right=name in right) for name in names)
         return cls(title, columns, tuple(map(tuple, texts)), plain=NARROW)
 

@@ -40,6 +40,7 @@ def test_made_once(tmp_path: Path) -> None:
     assert parsed(tmp_path) == KEPT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
 def test_half_a_file(tmp_path: Path, share: float) -> None:
     """Of a process that was killed: made anew."""

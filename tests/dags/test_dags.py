@@ -266,6 +266,7 @@ def test_a_dag_says_what_its_pattern_says(home: AirflowHome, scheduled: dict[str
         assert bool(dag["deadlines"]) == (name == IN_TIME)
 
 
+@pytest.mark.long
 def test_every_task_waits_for_spark_and_tells_why_it_failed(
     home: AirflowHome, printed: dict[str, str], described: dict[str, Any]
 ) -> None:
@@ -306,6 +307,7 @@ def test_the_interval_reaches_the_command(printed: dict[str, str]) -> None:
     assert options[:5] == ["--from", "2013-01-03T09:00:00+00:00", "--to", "2013-01-04T09:00:00+00:00", "--run-id"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("component", "there"), [("scheduler", 1), ("dag-processor", 0)])
 def test_a_task_finds_its_modules_imported(home: AirflowHome, component: str, there: int) -> None:
     """It is a fork of the scheduler. Other processes import what they need."""

@@ -82,6 +82,7 @@ def test_a_schedule_is_on_the_clock_of_the_zone(described: dict[str, object]) ->
     assert described["zone"] == "America/New_York"
 
 
+@pytest.mark.long
 def test_a_run_by_hand_at_a_change_of_clocks(described: dict[str, object]) -> None:
     """At 2024-03-10 07:30Z, when New York's clocks have just skipped 02:00 to 03:00: the day before, or, of a schedule
     at a time that was skipped, an empty interval, whose error says what to do."""

@@ -31,6 +31,7 @@ for text in sys.argv[3:]:
 """
 
 
+@pytest.mark.long
 def test_no_dag_of_any_sort(home: AirflowHome, tmp_path: Path) -> None:
     """Of a pattern, of a batch, of a source."""
     project = tmp_path / "project"

@@ -161,6 +161,7 @@ def test_show_names_what_repairs(name: str, published: Shop, tmp_path: Path) -> 
     assert shop.rows() == shop.expected(*state.days)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "word"), OTHERS)
 def test_revise_run_and_the_site_name_it_too(name: str, word: str, published: Shop, tmp_path: Path) -> None:
     """What a command repairs itself it need not name; in the end there is nothing left that it speaks of."""

@@ -76,6 +76,7 @@ def rows_of(run: Run) -> list[dict[str, Any]]:
     return sorted(table.to_pylist(), key=lambda row: [str(row[name]) for name in run.plan.key])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ROWS)
 def test_show_prints_what_it_printed_then(place: Place, spark: SparkSession, name: str) -> None:
     """The same rows in the same order, and the same keys at least."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,15 @@ def line_is_prose(words: str) -> bool:
     return re.search(r"\[|\.\.\.", words) is not None
 
 
+@cache
+def commands() -> Any:
+    return get_command(app)
+
+
 def unknown(command: str) -> str | None:
     """The word or option of a command that there is not."""
     words = shlex.split(command, comments=True)
-    node: Any = get_command(app)
+    node = commands()
     while hasattr(node, "commands"):
         if not words or words[0] not in node.commands:
             return None if not words else words[0]

@@ -53,6 +53,7 @@ def interval(document: dict[str, Any]) -> tuple[str | None, str | None]:
     return document["from"], document["to"]
 
 
+@pytest.mark.long
 def test_the_last_complete_window_then_those_after_it(shop: Shop) -> None:
     """The first run takes one window, and names the backfill of those before; the next one all that are complete by
     then. Gaps stay."""
@@ -89,6 +90,7 @@ def test_an_interval_is_given_in_whole_or_not_at_all(shop: Shop) -> None:
     assert document["nothing_to_run"] is None
 
 
+@pytest.mark.long
 def test_a_strong_pattern_waits_for_late_events(shop: Shop) -> None:
     """The contract allows events to be a day late: the last day that is complete is the one before."""
     shop.write(DAILY + "consistency: strong\n")
@@ -120,6 +122,7 @@ def test_a_source_without_events(shop: Shop) -> None:
     assert "[SOURCE_MISSING]" in shop.type("run", "other", code=1)
 
 
+@pytest.mark.long
 def test_several_patterns_each_with_windows_of_its_own(shop: Shop) -> None:
     """By a selector: what has been published decides for each; results that this run publishes decide for those who
     read them. A pattern with nothing to run is no failure."""

@@ -46,6 +46,7 @@ def test_steps_are_read_in_their_order() -> None:
     assert not path.exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_the_application_ends_with_its_task(how: signal.Signals) -> None:
     with subprocess.Popen([sys.executable, "-c", TASK], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as task:

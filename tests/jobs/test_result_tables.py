@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import random
 import re
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from html import unescape
@@ -189,8 +188,7 @@ def test_a_list_of_any_texts(width: int, terminal: bool) -> None:
         console.print(Rows.of_a_list(names, texts, right=["rows"]))
         lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
         assert max(len(line.rstrip()) for line in lines) <= console.width
-        found = Counter("".join(char for line in lines for char in line))["x"]
-        assert found == sum(len(text) for row in texts for text in row)
+        assert "".join(lines).count("x") == sum(len(text) for row in texts for text in row)
         if not terminal and longest < 25:
             assert len(lines) == 1 + len(texts)
 

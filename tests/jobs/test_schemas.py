@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,15 @@ CONTRACTS = sorted([*ROOT.glob("data_contracts/*.yaml"), *ROOT.glob("examples/*/
 TESTS = sorted(ROOT.glob("conf/patterns/tests/*.yaml"))
 
 
-def mistakes(name: str, data: Any) -> list[str]:
+@cache
+def validator(name: str) -> Draft202012Validator:
     schema = json.loads((FOLDER / f"{name}.json").read_text())
     Draft202012Validator.check_schema(schema)
-    return [error.message for error in Draft202012Validator(schema).iter_errors(data)]
+    return Draft202012Validator(schema)
+
+
+def mistakes(name: str, data: Any) -> list[str]:
+    return [error.message for error in validator(name).iter_errors(data)]
 
 
 def as_json(path: Path) -> Any:

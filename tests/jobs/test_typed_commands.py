@@ -57,6 +57,7 @@ def asked(folder: Path, typed: str, *arguments: str) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.long
 def test_lines_of_a_file(project: Path) -> None:
     """A mistake ends its own command only; the last command's exit code is the shell's."""
     typed = """

@@ -82,6 +82,7 @@ def every_module() -> list[str]:
     return [name for name in names if f"trendlake.{name}" not in NOT_MODULES]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", ["short", "long"])
 def test_a_module_is_one_under_both_names(first: str) -> None:
     """All modules, in a new process, the short name first and the long name first."""

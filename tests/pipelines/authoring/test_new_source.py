@@ -312,6 +312,7 @@ def test_a_constant_type_that_cannot_be(started: Path, change: tuple[str, str], 
         load_contract(file)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_run_over_files(spark: SparkSession, started: Path) -> None:
     """CSV, then Parquet with one more trade; a file that is there already is passed over."""
@@ -335,6 +336,8 @@ def test_a_run_over_files(spark: SparkSession, started: Path) -> None:
 IDS = ("t1N\ufffd", "t2N\ufffd", "t3N\ufffd", "t4")
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_a_text_of_another_program_that_is_not_utf_8(
     spark: SparkSession, started: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -107,6 +107,7 @@ def test_the_newest_windows_are_whole(source: Flights) -> None:
     assert (len(whole.windows), whole.open, whole.taken) == (6, 1, len(GOOD) + len(BAD))
 
 
+@pytest.mark.long
 def test_no_part_of_a_window(source: Flights) -> None:
     """Spark reads no window that is too large. Of rows that are in memory some groups are taken, if there are any."""
     run = source.run(source.pattern(), "2013-03-01", "2013-03-07", "try")
@@ -128,6 +129,7 @@ def test_no_table(lake: Flights) -> None:
         TrialTables.of(run, {})
 
 
+@pytest.mark.long
 def test_the_split_without_spark_is_the_split(source: Flights) -> None:
     """Row by row: the same rows are set apart, for the same first rule."""
     contract, rows = source.contract, [*GOOD, *BAD, *BAD, flight(3, "2013-03-01T00:00:00", tailnum=None)]

@@ -161,6 +161,7 @@ def alone(run: Run, batch: Batch) -> object:
         return error.message
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.random
 @pytest.mark.more_in_chaos
@@ -200,6 +201,7 @@ def named(batch: Batch) -> Batch:
     return replace(batch, table=batch.table.filter(there))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_worked_cases_together_on_spark(spark: SparkSession, project: Project) -> None:
     """Each has the rows that its case expects, whoever else reads the events of all cases."""

@@ -106,6 +106,7 @@ def test_units_are_counted_where_they_are_placed(run: Run) -> None:
     assert {(row["carrier"], row["__trendlake_shard"]): row[ROWS] for row in counts} == units
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "limit", [pytest.param(45, marks=pytest.mark.repeats), pytest.param(120, marks=pytest.mark.repeats), 400]
 )

@@ -111,6 +111,7 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(plain_table, from_arrow_schema(plain_table.schema, prefer_timestamp_ntz=True))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_worked_cases(spark: SparkSession) -> None:
     """Of every kind; mistakes of a query are told at once, those of events by Spark."""

@@ -22,6 +22,7 @@ from trendlake.pipelines.runs.record import find
 from trendlake.pipelines.runs.stage import Record
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_an_example_over_its_stream(lake: Flights) -> None:
     """No row breaks the contract, and what is published is what the engine says of the stream itself."""

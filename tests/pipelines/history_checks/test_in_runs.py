@@ -61,6 +61,7 @@ def four_days(lake: Flights) -> Run:
     return run
 
 
+@pytest.mark.long
 def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Flights) -> None:
     """Which groups, in which windows, beside what; windows of the run are history for its later ones."""
     first = four_days(lake)

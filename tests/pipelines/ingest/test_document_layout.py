@@ -20,6 +20,7 @@ SECOND = 1_000_000
 GROUP_BYTES = 40_000
 
 
+@pytest.mark.long
 def test_few_documents_a_row_group(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (commits, write):
         monkeypatch.setattr(module, "GROUP_BYTES", GROUP_BYTES)

@@ -67,6 +67,7 @@ def json_of(path: Path, rows: int) -> int:
     return path.write_text(text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["e.csv", "e.csv.gz", "e.jsonl"])
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Though its ids are not unique, a time format is stated, and a key is sought among all columns."""

@@ -98,6 +98,7 @@ def test_a_repaired_row_goes_all_the_way(lake: Flights, tmp_path: Path) -> None:
     assert lake.quarantined().count() == 24  # the last run has set apart those that are left
 
 
+@pytest.mark.long
 def test_all_of_a_file_or_nothing(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that is still broken, one that takes another's key, one that replaces none: each is told by name. What is
     put back is so whether this process writes it or Spark."""

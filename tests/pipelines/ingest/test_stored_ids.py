@@ -60,6 +60,7 @@ def flights(spark: SparkSession, tmp_path: Path) -> Flights:
     return flights
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "columns",
     [

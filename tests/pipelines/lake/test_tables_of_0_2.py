@@ -21,6 +21,7 @@ from trendlake.pipelines.lake.maintain import maintain
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 def test_clustering_cannot_be_dropped(spark: SparkSession, tmp_path: Path) -> None:
     """Not by Delta, even where no column is clustered; and delta-rs writes to no table with that feature."""
     path = str(unpack(tmp_path) / "sources" / "stock")

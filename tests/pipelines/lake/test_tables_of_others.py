@@ -115,6 +115,7 @@ def test_nothing_is_written_to_it(others: Flights) -> None:
         assert not exists(gone.lake, gone.warehouse.source("flights"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["STRING", "BIGINT"])
 def test_a_contract_is_written_from_a_table(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """With its columns, but those of types or names that no contract has; it is one that the table keeps."""

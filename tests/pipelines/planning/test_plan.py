@@ -142,6 +142,7 @@ def test_the_state_after_each_edit(project: Path) -> None:
             file.write_text(text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_commands_leave_nothing_to_do(project: Path, name: str) -> None:
     EDITS[name][0](project)

@@ -80,6 +80,7 @@ def test_a_good_copy_survives_a_bad_one(lake: Flights) -> None:
     assert lake.quarantined().collect()[0]["rule"] == "flight_has_landed"
 
 
+@pytest.mark.long
 def test_a_retry_doubles_nothing(lake: Flights) -> None:
     """The same run at the same version writes its quarantine once; another run writes its own."""
     lake.append(GOOD + BAD)
@@ -138,6 +139,7 @@ def test_a_key_is_unique_in_the_whole_table(lake: Flights) -> None:
         assert read_events(run, checked).count() == 20
 
 
+@pytest.mark.long
 def test_equal_repeats_never_count_against_the_tolerance(lake: Flights) -> None:
     """The same export twice, as an older `ingest` appended it: half of the rows are set apart, and none is lost."""
     lake.append(GOOD)

@@ -78,6 +78,7 @@ def wrong_plan(plan: Any, events: Any, windows: range, *more: Any) -> Any:
     return rows.set_column(at, rows.schema.field(at), pc.subtract(rows["most"], 1))
 
 
+@pytest.mark.long
 def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those windows and no others; unchanged rows of theirs are not written again."""
     run = lake.run(*DAYS, "first")

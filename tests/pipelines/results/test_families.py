@@ -135,6 +135,7 @@ def test_run_revise_edit(spark: SparkSession, tmp_path: Path, kind: str) -> None
     replayed(lake, newer)
 
 
+@pytest.mark.long
 def test_members_only_leave(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing is computed, and the rows of the members that are gone are retracted."""
     lake = lake_of(spark, tmp_path, "trends")
@@ -155,6 +156,7 @@ def test_members_only_leave(spark: SparkSession, tmp_path: Path) -> None:
     assert {(row["least"], row["where"]) for row in rows.table.to_pylist()} == {(1, "n")}
 
 
+@pytest.mark.long
 def test_what_makes_all_members_new(spark: SparkSession, tmp_path: Path) -> None:
     """Another version of the source, another condition, or the same run again: nothing is left alone."""
     lake = lake_of(spark, tmp_path, "trends")

@@ -92,6 +92,7 @@ def _facts(rows: Rows) -> tuple[Any, ...]:
     return rows.selected, rows.total, rows.stale, plain(rows.table.to_pylist())
 
 
+@pytest.mark.long
 def test_differences(published: tuple[Signals, Run]) -> None:
     """Between any two versions, either way."""
     lake, run = published
@@ -106,6 +107,7 @@ def test_differences(published: tuple[Signals, Run]) -> None:
     assert kinds >= 3
 
 
+@pytest.mark.long
 def test_samples_of_changes(published: tuple[Signals, Run], monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of each publication that a pattern's page shows: the first few, and all."""
     lake, run = published

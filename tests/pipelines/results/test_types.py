@@ -66,6 +66,7 @@ def test_a_run_is_refused(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> Non
     assert published(lake, run) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [0, limits.REVISED])
 def test_a_revision_is_refused(lake: Signals, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows that an earlier version has cast, on both paths."""

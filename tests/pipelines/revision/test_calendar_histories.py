@@ -96,6 +96,7 @@ def test_a_revision_is_a_recomputation(
     replayed(lake, run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("windows", ["within: 1 day", "within: 7 days\nslide: 1 day"])
 def test_runs_that_follow_one_another_leave_no_gap(
     spark: SparkSession, tmp_path: Path, monkeypatch: Any, windows: str

@@ -120,6 +120,7 @@ def test_too_many_bad_rows(place: Any) -> None:
         revise(tables.run(0, 2, "second"))
 
 
+@pytest.mark.long
 @pytest.mark.random
 @pytest.mark.parametrize("seed", range(4))
 def test_histories(tmp_path: Path, seed: int) -> None:

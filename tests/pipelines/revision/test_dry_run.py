@@ -161,6 +161,7 @@ def test_windows_that_show_several_versions(spark: SparkSession, tmp_path: Path)
     done(tables, "third", dry)
 
 
+@pytest.mark.long
 @pytest.mark.random
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("keys", [TRENDS, SEVERAL], ids=["sources", "lookup"])

@@ -13,6 +13,7 @@ from tests.random.profile import share
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.random, pytest.mark.more_in_chaos]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(share(6) * DRAWS))
 def test_a_chain_of_edits(spark: SparkSession, number: int) -> None:
     """The chain of this number, of up to five steps."""

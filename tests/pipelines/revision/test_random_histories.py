@@ -65,6 +65,7 @@ def hour_by_hour(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
     return lake
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [pytest.param(0, marks=pytest.mark.repeats), limits.REVISED])
 def test_a_row_that_moves_in_time(hour_by_hour: Signals, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """Its key stays: it is told apart by its events, not by when they were."""
@@ -81,6 +82,7 @@ def test_a_row_that_moves_in_time(hour_by_hour: Signals, tmp_path: Path, most: i
     replayed(lake, run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [0, limits.REVISED] if CHAOS else [limits.REVISED])
 @pytest.mark.parametrize(
     ("pattern", "column", "values"),

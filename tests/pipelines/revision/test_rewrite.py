@@ -221,6 +221,7 @@ def test_files_that_no_window_touches_stay(spark: SparkSession, tmp_path: Path, 
     assert lake.rows() == bag(table_of([*unchanged, *changed]))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("made_by", ["Trendlake", "Spark"])
 def test_spark_skips_no_row(spark: SparkSession, tmp_path: Path, made_by: str) -> None:

@@ -167,6 +167,7 @@ def only_spark(spark: SparkSession, table: pa.Table, path: str) -> None:
     frame_of(spark, table).write.format("delta").option("delta.columnMapping.mode", "name").save(path)
 
 
+@pytest.mark.long
 def test_groups_whose_text_is_javas_are_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     """A double, and a day of the year 12026."""
     far = pa.array(np.array(["12026-01-18"] * 2, "datetime64[D]"))

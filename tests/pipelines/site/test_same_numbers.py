@@ -234,6 +234,7 @@ def test_the_busiest_stretch_is_one_and_the_same(pages: Pages, name: str) -> Non
     assert label.split()[0] in ("rises", "Matches")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PATTERNS)
 def test_each_stretch_has_one_number(pages: Pages, name: str) -> None:
     """What the run's page ranks and draws is what the pattern's draws."""

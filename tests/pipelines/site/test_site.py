@@ -141,6 +141,7 @@ def test_every_link_of_every_page_is_alive_and_relative(site: Site) -> None:
     assert not [path for path in root.rglob("*") if path.name.endswith(".partial")]
 
 
+@pytest.mark.long
 def test_pages_in_a_real_browser(site: Site, chromium: Browser, tmp_path: Path) -> None:
     """Nothing in the console, nothing asked of any network, nothing wider than a phone; light and dark differ."""
     others = {site.places.source(path.stem) for path in site.project.source_contracts() if path.stem != "flights"}

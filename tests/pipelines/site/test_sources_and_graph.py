@@ -243,6 +243,7 @@ def test_states_are_those_of_the_index(site: Site, chromium: Browser) -> None:
     assert states["nowhere"] == "No contract"
 
 
+@pytest.mark.long
 def test_pages_link_one_another(site: Site, chromium: Browser) -> None:
     """The same navigation on each; a pattern's page its tables and its chain, a source's its patterns."""
     for page in sorted(site.places.root.rglob("*.html")):
@@ -279,6 +280,7 @@ LUMINANCE = """el => {
 }"""
 
 
+@pytest.mark.long
 def test_new_pages_fit_a_phone_and_can_be_read(site: Site, chromium: Browser) -> None:
     """Nothing wider than 360 pixels but what scrolls in its own box; texts have a contrast of 4.5 to what is behind
     them, light and dark; texts of the drawing fit their boxes."""

@@ -255,6 +255,7 @@ def test_a_member_that_kills_a_worker_is_alone_in_the_end(lake: Flights, monkeyp
     assert isinstance(members[1].error, OutOfMemoryError)
 
 
+@pytest.mark.long
 def test_one_version_for_all_members(lake: Flights, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that come while the batch checks its source are not seen by the members that come after."""
     together = runs(lake, ["by_day", "by_day_again"])

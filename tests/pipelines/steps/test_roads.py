@@ -53,7 +53,7 @@ def rows_of(lake: Signals, run: Run) -> list[dict[str, Any]]:
     return sorted(table.to_pylist(), key=repr)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.long) if k == "documents" else k for k in KINDS])
 def test_both_roads_lead_to_the_same_rows(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """`driver_rows: 0` does every step and the revision on Spark; without it this process does, and the rows agree."""
     rng = random.Random(f"roads {kind}")

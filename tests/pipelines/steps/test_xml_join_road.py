@@ -129,6 +129,7 @@ def test_differences_are_those_of_the_documents(road: Road) -> None:
         assert row.before["answer_id"] == row.after["answer_id"]
 
 
+@pytest.mark.long
 def test_a_query_has_a_history_and_a_page_of_its_own_rows(road: Road, capsys: pytest.CaptureFixture[str]) -> None:
     """`history` and `show` choose rows by query; each row of its windows comes and goes as documents do."""
     plan, spark = road.run.plan, road.lake.spark

@@ -290,6 +290,7 @@ def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> N
         assert set(table.rows(["id"], "at", ranges, MANY)["id"].to_pylist()) == wanted, ranges
 
 
+@pytest.mark.long
 def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark passes over most of them; the checkpoint says how many there are before any is listed."""
     path = new_table(spark, tmp_path / "t", checkpointInterval="6")
@@ -311,6 +312,7 @@ def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mon
         table.feed(NAMES, 0, MANY)
 
 
+@pytest.mark.long
 def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     """A table that does not lie plainly in its files, and a feed that does not tell all."""
 
@@ -393,6 +395,7 @@ def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
         append_any(bare_lake(spark), str(tmp_path / "none"), more)
 
 
+@pytest.mark.long
 def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
     """Beside writers that come meanwhile: the same rows, of all versions; a column that some files lack is NULL."""
     path = new_table(spark, tmp_path / "t")
@@ -508,6 +511,7 @@ def test_the_extent(spark: SparkSession, tmp_path: Path, way: str) -> None:
     assert extents == [(2 + 3 * n, min(times[:n]), max(times[:n])) for n in range(1, 1 + len(times))]
 
 
+@pytest.mark.long
 def test_the_last_transaction(spark: SparkSession, tmp_path: Path) -> None:
     """As Delta has it of each version, whether the log's entries or a checkpoint say it."""
     path = new_table(spark, tmp_path / "table", checkpointInterval="4")
@@ -526,6 +530,7 @@ def test_the_last_transaction(spark: SparkSession, tmp_path: Path) -> None:
     assert table_here(bare_lake(spark), path, 5).last_transaction("application 1") == 13
 
 
+@pytest.mark.long
 def test_files_that_may_hold_a_text(spark: SparkSession, tmp_path: Path) -> None:
     """Whoever wrote the bounds, and wherever they were cut off: no row is passed over, and other files mostly are."""
     long = "scheduled__2026-01-01T00:00:00+00:00 "
