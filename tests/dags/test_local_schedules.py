@@ -16,7 +16,7 @@ from trendlake.jobs.airflow.home import AirflowHome
 from trendlake.pipelines.errors import BadTimeError
 from trendlake.pipelines.runs.intervals import LocalTimes, refuse_empty
 
-pytestmark = [pytest.mark.airflow, pytest.mark.slow]
+pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.long]
 
 LOCAL = "local_snowball"
 ZONES = {"America/New_York": 2013, "Pacific/Apia": 2011, "Australia/Lord_Howe": 2026}
@@ -76,13 +76,11 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> dict[str, object]:
     return described
 
 
-@pytest.mark.long
 def test_a_schedule_is_on_the_clock_of_the_zone(described: dict[str, object]) -> None:
     """The timetable of the pattern's DAG."""
     assert described["zone"] == "America/New_York"
 
 
-@pytest.mark.long
 def test_a_run_by_hand_at_a_change_of_clocks(described: dict[str, object]) -> None:
     """At 2024-03-10 07:30Z, when New York's clocks have just skipped 02:00 to 03:00: the day before, or, of a schedule
     at a time that was skipped, an empty interval, whose error says what to do."""

@@ -18,7 +18,7 @@ from tests.support.one_session import commands, typed
 from tests.support.shop import CONTRACT, DAILY, FIRST, LAST, NAME, Shop, opened_shop, trades
 from trendlake.pipelines.runs import code_versions
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 STEEPER = DAILY.replace("E.price > NEXT(E).price", "E.price > NEXT(E).price + 1")
 LONGER = DAILY.replace("lowest: MIN(E.price)", "lowest: MIN(E.price), highest: MAX(E.price)")
@@ -145,7 +145,6 @@ def asked(shop: Shop, word: str) -> list[str]:
     return [shlex.join([*shlex.split(command), *shop.given]) for command in commands(html.unescape(page))]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", STATES)
 def test_show_names_what_repairs(name: str, published: Shop, tmp_path: Path) -> None:
     """Typed as printed, in that order: nothing is left to repair, and every row is what the engine says."""
@@ -161,7 +160,6 @@ def test_show_names_what_repairs(name: str, published: Shop, tmp_path: Path) -> 
     assert shop.rows() == shop.expected(*state.days)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("name", "word"), OTHERS)
 def test_revise_run_and_the_site_name_it_too(name: str, word: str, published: Shop, tmp_path: Path) -> None:
     """What a command repairs itself it need not name; in the end there is nothing left that it speaks of."""
@@ -184,7 +182,6 @@ def test_nothing_is_to_be_repaired(published: Shop, tmp_path: Path) -> None:
         assert asked(shop, word) == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("word", ["show", "revise", "run"])
 def test_nothing_is_published(word: str, new_shop: Shop, tmp_path: Path) -> None:
     """The run that is named publishes the last complete window, and names the backfill of those before it."""
@@ -200,7 +197,6 @@ def test_nothing_is_published(word: str, new_shop: Shop, tmp_path: Path) -> None
     assert shop.states() == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("word", ["show", "revise"])
 def test_a_column_that_no_row_has(word: str, published: Shop, tmp_path: Path) -> None:
     """Rows of the earlier form cannot be shown, nor revised: both errors name the backfill."""
@@ -212,7 +208,6 @@ def test_a_column_that_no_row_has(word: str, published: Shop, tmp_path: Path) ->
     assert shop.rows() == shop.expected(FIRST, LAST)
 
 
-@pytest.mark.long
 def test_more_rows_are_broken_than_the_contract_allows(published: Shop, tmp_path: Path) -> None:
     """From the error to the rows, to a file of them, to the repaired file, to the revision."""
     shop = published.copied(tmp_path / "my shop")

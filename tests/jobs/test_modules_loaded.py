@@ -12,6 +12,8 @@ import pytest
 
 from tests.jobs.test_without_java import FIRST, LATER, PATTERN
 
+pytestmark = pytest.mark.long
+
 HEAVY = {"great_expectations", "pandas", "numba", "scipy", "sqlalchemy", "altair", "jinja2", "vl_convert", "duckdb"}
 ENGINE = {"numba", "scipy"}
 COMMANDS = {

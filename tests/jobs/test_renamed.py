@@ -56,7 +56,6 @@ def orphans(shop: Shop) -> list[dict[str, Any]]:
     return listed
 
 
-@pytest.mark.long
 def test_a_renamed_pattern_keeps_its_results(shop: Shop) -> None:
     """The table stays where it is, with its history. Everything goes on as if nothing had happened, under the new name:
     `show`, a revision without and with changes, a run, the site, a past version, the results as a source."""
@@ -88,6 +87,7 @@ def test_a_renamed_pattern_keeps_its_results(shop: Shop) -> None:
     assert ">falling<" not in page
 
 
+@pytest.mark.long
 def test_the_form_is_the_same_and_commits_say_whose_they_are(shop: Shop, spark: SparkSession) -> None:
     """`renamed_from` is no part of the plan hash, which rows have; a publication notes the new name."""
     rename(shop)
@@ -103,6 +103,7 @@ def test_the_form_is_the_same_and_commits_say_whose_they_are(shop: Shop, spark: 
     assert [note["number"] for note in notes] == [notes[1]["number"] + 1, notes[1]["number"]]
 
 
+@pytest.mark.long
 def test_renamed_twice(shop: Shop) -> None:
     """The table has the first name still. The last name in its place is an error that says so; so is the first name in
     two files."""
@@ -136,6 +137,7 @@ def test_the_old_name_has_a_file_still(shop: Shop) -> None:
     assert shop.states() == []
 
 
+@pytest.mark.long
 def test_the_old_name_is_given_again(shop: Shop) -> None:
     """A new pattern of the old name does not replace the rows of the renamed one, which goes on."""
     rename(shop)
@@ -173,6 +175,7 @@ def test_both_names_have_rows(shop: Shop) -> None:
     assert shop.rows() == shop.expected(FIRST, LAST, NEW)
 
 
+@pytest.mark.long
 def test_the_line_is_taken_out_again(shop: Shop) -> None:
     """The results have the old name still, and `show` says so."""
     rename(shop)
@@ -184,6 +187,7 @@ def test_the_line_is_taken_out_again(shop: Shop) -> None:
     assert [(one["table"], one["pattern"]) for one in orphans(shop)] == [("results/falling", "sinking")]
 
 
+@pytest.mark.long
 def test_who_reads_the_results_is_told_the_new_name(shop: Shop) -> None:
     shop.write(CHAIN.replace("sinking", "falling"), "conf/patterns/busy.yaml")
     shop.publish(FIRST, LAST, "busy")
@@ -243,6 +247,7 @@ def test_the_results_of_a_deleted_pattern(shop: Shop) -> None:
     assert "there is no pattern 'falling'" in shop.type("show", NAME, code=1)
 
 
+@pytest.mark.long
 def test_the_quarantine_of_a_deleted_contract(shop: Shop) -> None:
     """It is listed and removed; that of a source that has a contract is not removed."""
     shop.edit("data_contracts/trades.yaml", "bigint", "bigint\n        logicalTypeOptions: {minimum: 0}")

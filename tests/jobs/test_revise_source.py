@@ -62,6 +62,7 @@ def test_a_correction_reaches_the_patterns_and_those_on_their_results(project: P
     assert not any(item["changed"] for item in again["patterns"])
 
 
+@pytest.mark.long
 def test_an_error_of_one_pattern_stops_no_other(project: Path) -> None:
     (project / "conf" / "patterns" / "rising.yaml").write_text(OTHER.replace("E.price <", "E.prize <"))
     document = revised("--source", "trades", code=1)
@@ -71,6 +72,7 @@ def test_an_error_of_one_pattern_stops_no_other(project: Path) -> None:
     assert "changed" in by_name["busy"]
 
 
+@pytest.mark.long
 def test_a_source_that_no_pattern_reads_is_named_with_a_suggestion(project: Path) -> None:
     output = output_of("revise", "--source", "trade", code=1)
     assert "no pattern reads the source 'trade'" in output

@@ -88,6 +88,7 @@ def test_a_row_that_says_little_takes_no_other_rows_place() -> None:
     assert differences([{"a": 1}, {"a": 1}, {"a": 1}], actual) == ["missing    {a: 1}"]
 
 
+@pytest.mark.long
 def test_pytest_runs_them_too(mine: Project) -> None:
     """By the plugin: one test of pytest each, and a failure of one says why."""
     file = mine.patterns / "tests" / "delay_snowball.yaml"

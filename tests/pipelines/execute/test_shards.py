@@ -84,6 +84,7 @@ def test_any_cut_gives_the_same_rows(run: Run) -> None:
         assert not Path(folder).exists()
 
 
+@pytest.mark.long
 def test_a_unit_is_whole_in_one_partition(run: Run) -> None:
     """What arrives in a partition is all there is of the units that are placed there, and nothing else."""
     events = read_events(run, checked(run))
@@ -94,6 +95,7 @@ def test_a_unit_is_whole_in_one_partition(run: Run) -> None:
     assert {row["at"] for row in lie.collect()} == set(partitions.tolist())
 
 
+@pytest.mark.long
 def test_units_are_counted_where_they_are_placed(run: Run) -> None:
     """The numbers of rows by unit are those of the rows as they are placed, and carry the group's columns."""
     events = read_events(run, checked(run))

@@ -84,6 +84,7 @@ def changes_nothing(tables: SeveralTables) -> bool:
     return changes(record) == {"events": 0, "rows": {}} and record.windows == 0
 
 
+@pytest.mark.long
 def test_events_and_rows_change_together(place: Any) -> None:
     tables = place(**ONE)
     deliver(tables, *OVER_TIME)
@@ -93,6 +94,7 @@ def test_events_and_rows_change_together(place: Any) -> None:
     revised(tables, "second")
 
 
+@pytest.mark.long
 def test_rows_that_hold_at_one_moment(place: Any) -> None:
     """End a revision; the results stay as they were, until the table is mended."""
     tables = place(**ONE)
@@ -108,6 +110,7 @@ def test_rows_that_hold_at_one_moment(place: Any) -> None:
     revised(tables, "third")
 
 
+@pytest.mark.long
 def test_too_many_bad_rows(place: Any) -> None:
     """The contract of the reference table tolerates so many."""
     tables = place(**ONE)
@@ -161,6 +164,7 @@ def test_histories(tmp_path: Path, seed: int) -> None:
         revised(tables, f"revision {step}")
 
 
+@pytest.mark.long
 def test_more_windows_than_a_pattern_allows(place: Any) -> None:
     """Nothing is published, until the user says so."""
     tables = place(**{**ONE, "lookup": {"customer": {**VALID, "most_windows": 1}}})
@@ -178,6 +182,7 @@ def test_more_windows_than_a_pattern_allows(place: Any) -> None:
     assert published(tables) != before
 
 
+@pytest.mark.long
 def test_a_column_that_the_contract_derives(place: Any) -> None:
     """Of the reference table, looked up and followed."""
     derived = {"table": "customers", "key": "customer_id", "columns": [{"segment": "whose"}]}

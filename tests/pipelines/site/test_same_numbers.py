@@ -34,7 +34,7 @@ from trendlake.pipelines.report.words import interval_label
 from trendlake.pipelines.results.columns import time_of
 from trendlake.pipelines.site.build import Site, Together, build_site, plan_of, read_page_facts
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 HEAD = "source: trades\nowner: desk\n"
 MATCHES = (
@@ -211,7 +211,6 @@ def stretches(rows: list[dict[str, Any]], plan: Any, unit: timedelta) -> dict[da
     return Counter(first + (row[time_of(plan)] - first) // unit * unit for row in rows)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", PATTERNS)
 def test_the_busiest_stretch_is_one_and_the_same(pages: Pages, name: str) -> None:
     """Its number and its name, on the page of the run, on that of the pattern, and counted from the rows of `show`."""
@@ -234,7 +233,6 @@ def test_the_busiest_stretch_is_one_and_the_same(pages: Pages, name: str) -> Non
     assert label.split()[0] in ("rises", "Matches")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", PATTERNS)
 def test_each_stretch_has_one_number(pages: Pages, name: str) -> None:
     """What the run's page ranks and draws is what the pattern's draws."""
@@ -339,7 +337,6 @@ def test_history_has_the_value_of_show(pages: Pages, name: str) -> None:
     assert last["version"] == pages.facts(name)[1].changes.newest[0].version
 
 
-@pytest.mark.long
 def test_a_week_of_two_runs_has_one_number(pages: Pages) -> None:
     """A run that begins and ends in the middle of a week: its page shows the whole weeks, as the pattern's does, and
     counts its own rows only where it says that they are its own."""

@@ -36,7 +36,7 @@ from trendlake.pipelines.site.facts import OverviewFacts, PatternPageFacts
 from trendlake.pipelines.site.pages import pattern_page
 from trendlake.pipelines.site.read_overview import GROUPS_SHOWN, HEAT_COLUMNS, read_overview
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 NEVER_RUN = """\
 name: never_run
@@ -116,7 +116,6 @@ def chromium() -> Iterator[Browser]:
         yield started
 
 
-@pytest.mark.long
 def test_every_link_of_every_page_is_alive_and_relative(site: Site) -> None:
     """To a file of the site, and to a place that the file has."""
     root = site.places.root
@@ -141,7 +140,6 @@ def test_every_link_of_every_page_is_alive_and_relative(site: Site) -> None:
     assert not [path for path in root.rglob("*") if path.name.endswith(".partial")]
 
 
-@pytest.mark.long
 def test_pages_in_a_real_browser(site: Site, chromium: Browser, tmp_path: Path) -> None:
     """Nothing in the console, nothing asked of any network, nothing wider than a phone; light and dark differ."""
     others = {site.places.source(path.stem) for path in site.project.source_contracts() if path.stem != "flights"}
@@ -156,7 +154,6 @@ def test_pages_in_a_real_browser(site: Site, chromium: Browser, tmp_path: Path) 
         assert len(papers) == 2, page
 
 
-@pytest.mark.long
 def test_charts_are_drawn(site: Site, chromium: Browser) -> None:
     """Marks that have a size, on the desk and on a phone; what a mark says comes up under the pointer."""
     page = site.places.pattern("test_pattern")

@@ -34,7 +34,7 @@ from trendlake.pipelines.steps.batch import Member, run_batch
 from trendlake.pipelines.steps.revise import revise
 from trendlake.pipelines.steps.sequence import STEPS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 DAYS = 5
 ODD = {"value": "$l", "match_id": "node($a)", "window_start": "$k", "matches_log10": "node($b)"}
@@ -111,7 +111,6 @@ def days(rows: Rows) -> Counter[int]:
     return Counter((dict(row)["end"] - START) // DAY for row in rows)
 
 
-@pytest.mark.long
 def test_differences_are_those_of_the_documents(road: Road) -> None:
     """Rows of equal `answer_id` whose times have moved are changed, the others come and go."""
     before, after = wanted(road.first), wanted(road.second)
@@ -129,7 +128,6 @@ def test_differences_are_those_of_the_documents(road: Road) -> None:
         assert row.before["answer_id"] == row.after["answer_id"]
 
 
-@pytest.mark.long
 def test_a_query_has_a_history_and_a_page_of_its_own_rows(road: Road, capsys: pytest.CaptureFixture[str]) -> None:
     """`history` and `show` choose rows by query; each row of its windows comes and goes as documents do."""
     plan, spark = road.run.plan, road.lake.spark

@@ -197,6 +197,7 @@ def test_a_checksum_of_another_commit(spark: SparkSession, tables: dict[str, Pat
         assert in_process(spark, whole) == by_spark(spark, whole) == list(range(EVERY))
 
 
+@pytest.mark.long
 def test_files_that_writers_have_left(spark: SparkSession, tables: dict[str, Path], tmp_path: Path) -> None:
     """Names that are nearly those of commits and checkpoints count for nothing, and the next commit is made."""
     path = copied(tables["one file"], tmp_path)
