@@ -76,6 +76,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.long
 def test_the_source_distribution_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     """It has no symbolic links: each file is in it once."""
     build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path)]

@@ -16,7 +16,7 @@ from tests.support.own_source import output_of
 from trendlake.jobs.actions import batch_steps, revise, steps
 from trendlake.jobs.airflow.progress import Failure, members_done, progress_file, steps_done
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 __all__ = ["project"]
 
 STEPS = ("check_source", "compute", "check_results", "publish", "report")
@@ -68,7 +68,6 @@ def test_a_step_that_no_member_did_is_not_done(project: Path) -> None:
     assert "[SOURCE_MISSING]" in output
 
 
-@pytest.mark.long
 def test_no_interval_is_run_twice(project: Path) -> None:
     """A pattern that comes into a batch, or leaves it, may be given an interval that its DAG before has published."""
     run("falling", batch=None, run_id=SCHEDULED)

@@ -15,7 +15,7 @@ from trendlake.pipelines.errors import DiskFullError
 from trendlake.pipelines.lake.here.write import append_any, refuse_full_disk
 from trendlake.pipelines.runs.record import SCHEMA
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 
 def test_a_full_disk_below_the_pages(lake: Flights, capfd: pytest.CaptureFixture[str]) -> None:

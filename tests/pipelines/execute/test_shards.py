@@ -161,6 +161,7 @@ def test_a_cut_is_guessed_where_units_are_likely_to_fit(
     assert (guessed.partitions if guessed else None) == partitions
 
 
+@pytest.mark.long
 def test_the_worker_takes_batches_one_by_one(run: Run) -> None:
     """The kernel function is a generator over batches: it holds what has come, and stops at the limit at once."""
     cut = Cut(run.windows, len(run.windows))
@@ -185,6 +186,7 @@ def test_the_worker_takes_batches_one_by_one(run: Run) -> None:
     assert taken == 4
 
 
+@pytest.mark.long
 def test_spark_runs_the_iterator_form(run: Run) -> None:
     """The plan has MapInArrow, and a worker really sees several batches of one partition."""
     events = read_events(run, checked(run)).repartition(1)

@@ -25,7 +25,7 @@ from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.steps.revise import revise
 from trendlake.pipelines.steps.sequence import STEPS
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 EXPECT = """\
 expect:
@@ -61,7 +61,6 @@ def four_days(lake: Flights) -> Run:
     return run
 
 
-@pytest.mark.long
 def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Flights) -> None:
     """Which groups, in which windows, beside what; windows of the run are history for its later ones."""
     first = four_days(lake)

@@ -149,6 +149,7 @@ def test_without_the_property_a_correction_is_refused(source: Sales) -> None:
     assert source.bring(("e1", 1, 1.0), ("new", 3, 1.0), contract=strict).new == 1
 
 
+@pytest.mark.long
 def test_a_broken_row_never_replaces_a_good_one(source: Sales) -> None:
     """It goes beside it and into the quarantine; a good one replaces a broken one, as does another broken one."""
     source.bring(("a", 1, 5.0), ("b", 2, -1.0))
@@ -164,6 +165,7 @@ def test_a_broken_row_never_replaces_a_good_one(source: Sales) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_table_of_old_with_repeated_keys_is_corrected(source: Sales) -> None:
     """As an earlier version of `ingest` left it: the delivered row replaces every other row of its key."""
     source.bring(("a", 1, 5.0), ("b", 2, 6.0))

@@ -289,6 +289,7 @@ def transitions(zone: ZoneInfo, year: int) -> list[datetime]:
     return drawn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("year", [1900, 1945, 1996, 2013, 2037, 2050, 2100])
 def test_changes_of_clocks(year: int) -> None:
     """Each zone of the world around each of its changes: skipped times are refused, of two moments the first counts."""

@@ -65,6 +65,7 @@ def test_quarantined_rows_are_written_again(spark: SparkSession, tmp_path: Path,
         assert sorted(row[0] for row in spark.read.format("delta").load(path).collect()) == [0, 5, 6, 7]
 
 
+@pytest.mark.long
 def test_small_revision_is_not_taken_as_published(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
     """The caller takes its difference anew, and publishes it under the same number."""
     lake = Results(spark, tmp_path)

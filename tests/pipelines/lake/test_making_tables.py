@@ -20,6 +20,7 @@ pytestmark = pytest.mark.spark
 SCHEMA = StructType([StructField("window_start", TimestampType()), StructField("trends", LongType())])
 
 
+@pytest.mark.long
 def test_a_folder_that_another_writer_has_just_made(spark: SparkSession, tmp_path: Path) -> None:
     """Delta refuses a folder that is not empty and no table yet: its first commit is waited for."""
     path = tmp_path / "results"
@@ -52,6 +53,7 @@ def test_a_folder_that_a_killed_writer_has_left(
     assert exists(bare_lake(spark), str(log.parent))
 
 
+@pytest.mark.long
 def test_rows_into_a_folder_that_a_killed_writer_has_left(spark: SparkSession, tmp_path: Path) -> None:
     """A table that its first rows make, as staging and quarantine are, is made beside what a killed writer has left."""
     rows = spark.range(3)

@@ -30,6 +30,7 @@ def by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lake, "on_disk", lambda *arguments: None)
 
 
+@pytest.mark.long
 def test_the_id_of_a_table(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays through appends, another schema and a copy; a table made anew in the same place has another."""
     path, copy = str(tmp_path / "t"), str(tmp_path / "copy")

@@ -134,6 +134,7 @@ def test_a_contract_is_written_from_a_table(spark: SparkSession, tmp_path: Path,
     assert (contract.is_reference, contract.key) == (True, ("number", "at"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "fault"),
     [

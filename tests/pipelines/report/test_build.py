@@ -45,6 +45,7 @@ def facts_of_run(lake: Flights, run_id: str) -> ReportFacts:
     return read_facts(lake.lake, Path(lake.pattern()), run_id)
 
 
+@pytest.mark.long
 def test_a_run_is_reported_with_the_history_before_it(story: Flights) -> None:
     """It counts its own day and draws both."""
     facts = facts_of_run(story, "two")

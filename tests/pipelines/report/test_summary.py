@@ -159,6 +159,7 @@ def test_the_run_is_marked_within_its_history() -> None:
     assert picture(of(rows, since_day=0), JANUARY, "trends").band is None
 
 
+@pytest.mark.long
 def test_pictures_are_what_the_schema_of_vega_lite_allows() -> None:
     """In both sizes, with and without a legend. Altair has the schema."""
     week = [row(f"G{i}", day, (i + 1) ** day) for i in range(9) for day in range(7)]

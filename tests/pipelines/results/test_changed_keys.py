@@ -100,6 +100,7 @@ def test_rows_of_another_form_go(
     replayed(lake, run)
 
 
+@pytest.mark.long
 def test_two_kinds_of_one_time(spark: SparkSession, tmp_path: Path) -> None:
     """The second day in another kind: the rows of the first day stay, and `revise` names them; back in the first kind,
     the second day is no longer taken for published."""

@@ -79,6 +79,7 @@ def test_differences_lead_from_one_version_to_the_other(
     assert kinds[RETRACTED]
 
 
+@pytest.mark.long
 def test_diff_prints_rows_without_a_column_of_the_key(
     edited: tuple[Signals, list[Run], list[int]], capsys: pytest.CaptureFixture[str]
 ) -> None:

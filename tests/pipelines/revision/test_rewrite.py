@@ -342,6 +342,7 @@ def feed_of(differences: Differing) -> pa.Table:
     return pa.concat_tables(rows.append_column(CHANGE, repeated(word, rows.num_rows)) for rows, word in parts)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_equal_rows(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
     """Rows that are doubled go, by Spark, which asks for them by their key."""

@@ -95,6 +95,7 @@ def test_a_latency_edited_before_publish(spark: SparkSession, tmp_path: Path) ->
     assert spark.read.format("delta").load(lake.warehouse.results(run.name)).count() == before > 0
 
 
+@pytest.mark.long
 def test_a_run_done_again_on_a_machine_whose_clock_is_behind(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
