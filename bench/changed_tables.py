@@ -198,9 +198,7 @@ def three_of_one(bench: Bench, events: int) -> list[Measured]:
             took[place] = min(took[place], timed(partial(all_steps, bench.run(name, one, f"round {number}"))))
     records = newest_records(bench.lake, "all_of_three", len(STEPS)) or []
     where = sorted({road_of(record) for record in records})
-    note = (
-        f"{events:,} events: {took[0]:.1f} s against {took[1]:.1f} s, {', '.join(where)}; wall clock; goal 1.05"
-    )
+    note = f"{events:,} events: {took[0]:.1f} s against {took[1]:.1f} s, {', '.join(where)}; wall clock; goal 1.05"
     name = "a run over three tables, of one over one table"
     return [Measured(name, took[0] / took[1], "x", 1.20, note, at_most=True)]
 
