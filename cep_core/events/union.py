@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from trendlake.cep_core.errors import BadEventsError, did_you_mean
 from trendlake.cep_core.events.array_types import MOST_EXACT, Bools, Int32s, Int64s
-from trendlake.cep_core.events.arrays import arrow, numbers, read_only, valid, values_at
+from trendlake.cep_core.events.arrays import arrow, numbers, read_only, valid
 from trendlake.cep_core.events.codes import FEW, ordered_codes
 from trendlake.cep_core.events.columns import Columns
 from trendlake.cep_core.events.normalise import doubles, normalise
@@ -240,6 +240,16 @@ class UnitedColumns(Columns):
 
         return self.once(("rows of", table), rows)
 
+    def _part(self, table: str) -> slice | Int64s:
+        """The rows of a table: side by side, as `united` puts them, or their numbers."""
+
+        def part() -> slice | Int64s:
+            rows = np.flatnonzero(self._rows(table))
+            together = len(rows) and rows[-1] - rows[0] == len(rows) - 1
+            return slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
+
+        return self.once(("part of", table), part)
+
     def _ids(self) -> pa.Array:
         """`orders:17`."""
         return _named(*self.types(EVENT_SOURCE), self._own_ids())
@@ -257,8 +267,9 @@ class UnitedColumns(Columns):
             for name, one in ids.items():
                 if pa.types.is_null(one.type):  # of a table without events
                     continue
-                mine = np.flatnonzero(self._rows(name))
-                values[mine], there[mine] = values_at(one, mine), valid(one)[mine]
+                part = self._part(name)
+                own = _of(one, part)
+                values[part], there[part] = numbers(own, 0), valid(own)
             return arrow(values, ~there)
 
         return self.once("own ids", own)
@@ -266,7 +277,7 @@ class UnitedColumns(Columns):
     def _id_order(self) -> pa.Array:
         places, first = np.zeros(self.length, np.int64), 0
         for table in self.tables.tables:
-            first = self._placed(places, self._rows(table.name), id_column(table.name), first)
+            first = self._placed(places, self._part(table.name), id_column(table.name), first)
         return arrow(places)
 
     def _order(self) -> pa.Array:
@@ -275,29 +286,29 @@ class UnitedColumns(Columns):
         if self.tables.by_sequence:
             return self._by_sequence()
         for name in self.tables.order:
-            mine = self._rows(name)
+            part = self._part(name)
             if tables[name].sequence is None:
-                places[mine] = first
+                places[part] = first
                 first += 1
             else:
-                first = self._placed(places, mine, order_column(name), first)
+                first = self._placed(places, part, order_column(name), first)
         return arrow(places)
 
     def _by_sequence(self) -> pa.Array:
         """By the one sequence of all tables, then by table; NULL where an event has none."""
-        parts = [table.name for table in self.tables.tables]
-        masks = [self._rows(name) for name in parts]
-        arrays = [super(UnitedColumns, self).column(order_column(name)) for name in parts]
-        codes, _ = ordered_codes(*(array.filter(arrow(mask)) for array, mask in zip(arrays, masks, strict=True)))
+        names = [table.name for table in self.tables.tables]
+        parts = [self._part(name) for name in names]
+        arrays = [super(UnitedColumns, self).column(order_column(name)) for name in names]
+        codes, _ = ordered_codes(*map(_of, arrays, parts))
         places = np.zeros(self.length, np.int64)
-        for number, (mask, own) in enumerate(zip(masks, codes, strict=True)):
-            places[mask] = np.where(own < 0, -1, own.astype(np.int64) * len(parts) + number)
+        for number, (part, own) in enumerate(zip(parts, codes, strict=True)):
+            places[part] = np.where(own < 0, -1, own.astype(np.int64) * len(parts) + number)
         return arrow(np.maximum(places, 0), places < 0)
 
-    def _placed(self, places: Int64s, mine: Bools, name: str, first: int) -> int:
-        """Gives the rows `mine` places from `first` on, in the order of a column, NULL first; the place after them."""
-        (codes,), size = ordered_codes(super().column(name).filter(arrow(mine)))
-        places[mine] = codes.astype(np.int64) + 1 + first
+    def _placed(self, places: Int64s, part: slice | Int64s, name: str, first: int) -> int:
+        """Gives the rows `part` places from `first` on, in the order of a column, NULL first; the place after them."""
+        (codes,), size = ordered_codes(_of(super().column(name), part))
+        places[part] = codes.astype(np.int64) + 1 + first
         return first + size + 1
 
     def _unplaced(self) -> pa.Array:
@@ -306,6 +317,11 @@ class UnitedColumns(Columns):
             if table.sequence is not None:
                 missing |= self._rows(table.name) & ~valid(super().raw(order_column(table.name)))
         return arrow(missing)
+
+
+def _of(array: pa.Array, part: slice | Int64s) -> pa.Array:
+    """Some rows of a column."""
+    return array[part] if isinstance(part, slice) else array.take(arrow(part))
 
 
 def _named(codes: Int32s, tables: Sequence[str], own: pa.Array) -> pa.Array:

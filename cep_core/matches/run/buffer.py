@@ -37,6 +37,7 @@ from trendlake.cep_core.matches.kernels.buffer import (
     strands,
 )
 from trendlake.cep_core.matches.kernels.match_ids import LANES, names
+from trendlake.cep_core.matches.run.match_ids import Digests
 
 Step: TypeAlias = tuple[int, int]
 """(event, state)."""
@@ -111,23 +112,23 @@ def by_event(buffer: Buffer, nodes: Iterable[int]) -> dict[int, list[int]]:
     return dict(sorted(events.items()))
 
 
-def chunk_of(matches: Sequence[Match], parts: int, digests: UInt64s) -> Chunk:
+def chunk_of(matches: Sequence[Match], parts: int, digests: Digests) -> Chunk:
     """Matches that were found one by one."""
     lengths = np.array([[len(part) for part in match] for match in matches], np.int64).reshape(-1, parts)
     events = np.array([event for match in matches for part in match for event in part], np.int32)
     named = np.empty((len(lengths), LANES), np.uint64)
-    names(digests, events, lengths, named)
+    names(digests.of(events), events, lengths, named)
     timed = np.array([event for match in matches for event in sorted(chain.from_iterable(match))], np.int32)
     return Chunk(events, lengths, named, timed, np.zeros(0, np.int32))
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The arguments of reading matches, without the buffer. `parts`: how many; `digests`: of the events; `states`:
+    """The arguments of reading matches, without the buffer. `parts`: how many; `digests`: of the events' ids; `states`:
     whether those of the events are asked for; `in_order`: whether the parts of a match begin in their order."""
 
     parts: int
-    digests: UInt64s
+    digests: Digests
     bounds: Bounds
     states: bool
     in_order: bool
@@ -193,7 +194,8 @@ class Buffer:
         graph, size, bounds = self._graph(), len(self), reading.bounds
         head, at, line = (np.empty(size, np.int32) for _ in range(3))
         laid = Strands(head, at, line, np.zeros((size + 1, LANES), np.uint64))
-        strands(graph, reading.digests, bounds.parts, bounds.between, laid)
+        digests = reading.digests.of(graph.event[graph.state != NOTHING])
+        strands(graph, digests, bounds.parts, bounds.between, laid)
         endings = np.array(ends, np.int64), np.array(horizons, np.int64)
         state = np.zeros(4, np.int64)
         place = Place(state, np.empty((size + 2, 2), np.int64), np.empty((size + 2, NAME + LANES), np.int64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,7 @@ from trendlake.cep_core.expressions.functions import Value
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.matches.compile.plan import MatchesPlan
 from trendlake.cep_core.matches.compile.registers import is_local, moments
-from trendlake.cep_core.matches.kernels.match_ids import LANES
-from trendlake.cep_core.matches.run.match_ids import digests_of
+from trendlake.cep_core.matches.run.match_ids import Digests
 from trendlake.cep_core.plan import ANY
 
 
@@ -76,15 +76,9 @@ class Stream:
         values: list[Any] = self.columns.raw(name).to_pylist()
         return values
 
-    def digests(self) -> UInt64s:
-        """(n, LANES): of the id of each event that some part may bind, as `match_ids.digests_of` has it."""
-        name = self.plan.schema.event_id
-        rows = np.flatnonzero((self.begins | self.takes) != 0)
-        if len(rows) == self.length:
-            return digests_of(self.columns.raw(name))
-        digests = np.zeros((self.length, LANES), np.uint64)
-        digests[rows] = digests_of(self.columns.taken(name, rows))
-        return digests
+    def digests(self) -> Digests:
+        """Of the ids of the events."""
+        return Digests(self.length, partial(self.columns.taken, self.plan.schema.event_id))
 
     # --- what is later
     def _places(self) -> tuple[Int64s, Int64s]:

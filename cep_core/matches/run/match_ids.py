@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
-from trendlake.cep_core.events.array_types import UInt64s
+from trendlake.cep_core.events.array_types import Int32s, Int64s, UInt64s
 from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.matches.kernels import match_ids as k
+
+
+class Digests:
+    """A digest of the id of each of `length` events, computed when a run that the event is in is first read: most
+    events are in none. `ids`: the ids of events by their numbers."""
+
+    def __init__(self, length: int, ids: Callable[[Int64s], pa.Array]) -> None:
+        self.ids = ids
+        self.values = np.zeros((length, k.LANES), np.uint64)
+        self.known = np.zeros(length, np.bool_)
+
+    def of(self, events: Int32s | Int64s) -> UInt64s:
+        """(length, LANES): by event, of `events` at least."""
+        new = np.asarray(events[~self.known[events]], np.int64)
+        if len(new):
+            self.values[new] = digests_of(self.ids(new))
+            self.known[new] = True
+        return self.values
 
 
 def digests_of(array: pa.Array) -> UInt64s:

@@ -37,7 +37,7 @@ from trendlake.pipelines.project.profile import Limits, Profile
 from trendlake.pipelines.report.build import build_report
 from trendlake.pipelines.site.build import Site, build_site, plan_of, refresh_patterns
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 RUN = HOSTILE[1]
 """The name of a run."""
@@ -169,6 +169,7 @@ def pages(site: Site) -> list[Path]:
     return sorted(site.places.root.rglob("*.html"))
 
 
+@pytest.mark.long
 def test_pages_neither_run_nor_ask_for_anything(site: Site, chromium: Browser) -> None:
     """Opened, with every detail unfolded and every label of a chart read by the pointer. Chromium complains of a script
     that the page's policy refuses, and of a function that is not there."""

@@ -108,7 +108,6 @@ def test_forms_of_checkpoints(spark: SparkSession, tables: dict[str, Path], form
             assert in_process(spark, path, version) == by_spark(spark, path, version) == list(range(rows))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("form", EACH_FORM)
 @pytest.mark.parametrize("damage", [Path.unlink, half], ids=["missing", "half"])
 def test_a_checkpoint_that_is_not_whole(
