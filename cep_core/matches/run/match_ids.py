@@ -19,14 +19,14 @@ class Digests:
     def __init__(self, length: int, ids: Callable[[Int64s], pa.Array]) -> None:
         self.ids = ids
         self.values = np.zeros((length, k.LANES), np.uint64)
-        self.known = np.zeros(length, np.bool_)
+        self.has_digest = np.zeros(length, np.bool_)
 
     def of(self, events: Int32s | Int64s) -> UInt64s:
         """(length, LANES): by event, of `events` at least."""
-        new = np.asarray(events[~self.known[events]], np.int64)
+        new = np.asarray(events[~self.has_digest[events]], np.int64)
         if len(new):
             self.values[new] = digests_of(self.ids(new))
-            self.known[new] = True
+            self.has_digest[new] = True
         return self.values
 
 

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.random
 COUNTS = {"trends": 240, "matches": 240, "automaton": 180, "algebra": 180, "match_recognize": 180}
 
 
-@pytest.mark.long
 @pytest.mark.more_in_chaos
 @pytest.mark.parametrize("kind", sources.KINDS)
 def test_rows_are_those_of_the_union(kind: str) -> None:

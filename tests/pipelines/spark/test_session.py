@@ -85,12 +85,12 @@ session = start_session(*asked)
 """
 AGAIN = """
 import subprocess
-made = []
+processes = []
 start = subprocess.Popen.__init__
-subprocess.Popen.__init__ = lambda process, *how, **more: made.append(how) or start(process, *how, **more)
+subprocess.Popen.__init__ = lambda process, *how, **more: processes.append(how) or start(process, *how, **more)
 session.stop()
 assert start_session(*asked).range(3).count() == 3
-assert not made, made
+assert not processes, processes
 """
 
 
