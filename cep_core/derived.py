@@ -9,7 +9,7 @@ computed where plans run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -134,7 +134,12 @@ def one_table(events: pa.Table | Mapping[str, pa.Table], schema: EventSchema, na
     if not isinstance(events, Mapping):
         return events
     assert schema.tables is not None
-    return united(derive_tables(events, schema.tables), schema.tables, tuple(dict.fromkeys(names)))
+    return union(events, schema.tables, tuple(dict.fromkeys(names)))
+
+
+def union(events: Mapping[str, pa.Table], tables: Tables, names: Collection[str]) -> pa.Table:
+    """As `united`, of tables without the columns that their contracts derive: they get them. Raises BadEventsError."""
+    return united(derive_tables(events, tables), tables, names)
 
 
 def derive_tables(events: Mapping[str, pa.Table], tables: Tables) -> dict[str, pa.Table]:

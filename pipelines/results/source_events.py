@@ -9,7 +9,7 @@ good or not whichever range is asked for (`pipelines.quality.quarantine`), so a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -22,7 +22,7 @@ from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.sources import SOURCE
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.here.parquet_scan import Files, Span, paths_by_delta, plain_files
+from trendlake.pipelines.lake.here.parquet_scan import Files, Span, TableFiles, paths_by_delta, plain_columns
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.lake import read_at
 from trendlake.pipelines.lake.road import NotHere, either
@@ -99,12 +99,27 @@ class SourceEvents:
     def files(self) -> Files | None:
         """The files with those rows, where every row is good and the workers can read them by themselves: no column is
         missing."""
-        contract, reading = self.run.contract, self.reading
+        reading, kind = self.reading, self.run.contract.constant_type
+        column = reading.schema.event_type
+        table = self.table_files([name for name in reading.columns if kind is None or name != column])
+        if table is None:
+            return None
+        if kind is not None and column in reading.columns:
+            columns = table.columns.append(pa.field(column, pa.string()))
+            table = replace(table, columns=columns, constant=(column, kind))
+        return Files.for_reading(self.run.lake, [table], table.columns, reading)
+
+    def table_files(self, names: Sequence[str]) -> TableFiles | None:
+        """As `files`, of columns that the table has."""
+        contract = self.run.contract
         if not self.clean or (contract.made_id and reads_id(self.run, self.reading)):
             return None
         files = self._paths()
-        span = Span(contract.event_time, *self.span)
-        return None if files is None else plain_files(self.run.lake, *files, reading, span, contract.constant_type)
+        if files is None:
+            return None
+        paths, stored = files
+        columns = plain_columns(stored, names)
+        return None if columns is None else TableFiles(paths, columns, Span(contract.event_time, *self.span))
 
     def _paths(self) -> tuple[tuple[str, ...], StructType] | None:
         """The files that may hold rows of the range, and the table's columns; None where they can't be read alone. Of a

@@ -11,11 +11,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from trendlake.cep_core.derived import union
 from trendlake.cep_core.events.tables import Tables, id_column, order_column
-from trendlake.cep_core.events.union import united
 from trendlake.cep_core.language import syntax as s
 from trendlake.cep_core.plan import Reading
 from trendlake.pipelines.contracts.column_types import arrow_type
+from trendlake.pipelines.lake.here.parquet_scan import Files, TableFiles
 from trendlake.pipelines.lake.road import NotHere, refuse_more
 from trendlake.pipelines.results.source_events import SourceEvents, id_of_key
 from trendlake.pipelines.runs.run import Run
@@ -57,8 +58,17 @@ class UnionEvents:
         refuse_more(sum(rows.num_rows for rows in tables.values()), most, "events")
         return tables
 
-    def files(self) -> None:
-        """The workers do not read files of several tables by themselves."""
+    def files(self) -> Files | None:
+        """The files with those rows, where the workers can read those of each table by themselves."""
+        tables, columns = self.reading.schema.tables, union_schema(self.run, self.reading)
+        assert tables is not None
+        files: list[TableFiles] = []
+        for part in self.parts:
+            own = part.table_files(own_columns(part.run, self.reading))
+            if own is None:
+                return None
+            files.append(replace(own, united=_uniter(part.run.key, of_one(tables, part.run.key), columns)))
+        return Files.for_reading(self.run.lake, files, columns, self.reading)
 
 
 def union_frame(run: Run, parts: Sequence[tuple[Run, DataFrame]], reading: Reading) -> DataFrame:
@@ -86,18 +96,33 @@ def _made_id(run: Run, reading: Reading) -> bool:
 def _mapper(name: str, tables: Tables, schema: pa.Schema) -> Callable[[Batches], Batches]:
     """The function for `mapInArrow`: batches of a table in, batches of the union out."""
 
-    def unite(batches: Batches) -> Batches:
+    unite = _uniter(name, tables, schema)
+
+    def map_batches(batches: Batches) -> Batches:
         for batch in batches:
-            rows = united({name: pa.Table.from_batches([batch])}, tables, schema.names)
-            yield from in_schema(rows, schema).to_batches()
+            rows = pa.Table.from_batches([unite(batch)])
+            yield from rows.cast(schema).to_batches()  # Spark takes no dictionaries
+
+    return map_batches
+
+
+def _uniter(name: str, tables: Tables, schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """The function from rows of the table to those of the union, columns of `schema`: types and names of tables may be
+    dictionaries of texts."""
+
+    def unite(batch: pa.RecordBatch) -> pa.RecordBatch:
+        rows = union({name: pa.Table.from_batches([batch])}, tables, schema.names)
+        return pa.RecordBatch.from_arrays([_in_type(rows[field.name], field.type) for field in schema], schema.names)
 
     return unite
 
 
-def in_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns in their types: no dictionaries, and of another table's ids NULL of their type."""
-    arrays = [rows[field.name].cast(field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+def _in_type(values: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """A column in its type, as a dictionary where it is one: of another table's ids NULL of their type."""
+    array = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.nulls(0, kind)
+    return array if _plain(array.type) == kind else array.cast(kind)
 
 
 def of_one(tables: Tables, name: str) -> Tables:
@@ -127,7 +152,7 @@ def union_schema(run: Run, reading: Reading) -> pa.Schema:
     """The types of the columns of the union as the workers send them, by the contracts of its tables."""
     tables = reading.schema.tables
     assert tables is not None
-    rows = united({part.key: no_rows(part, reading) for part in run.parts}, tables, reading.columns)
+    rows = union({part.key: no_rows(part, reading) for part in run.parts}, tables, reading.columns)
     return pa.schema([(field.name, _plain(field.type)) for field in rows.schema])
 
 

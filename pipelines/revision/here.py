@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trendlake.cep_core import AnyPlan, run_plan
+from trendlake.cep_core.derived import union
 from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.events.arrays import numbers
 from trendlake.cep_core.events.lookup import References
-from trendlake.cep_core.events.union import united
 from trendlake.cep_core.plan import event_windows, times_read
 from trendlake.pipelines.check import Check
 from trendlake.pipelines.contracts.results import contract_name, results_contract
@@ -290,7 +290,7 @@ def _united(run: Run, rows: Mapping[str, pa.Table]) -> pa.Table:
         return needed(run.plan, run.contract, rows[run.key])
     tables = run.plan.schema.tables
     assert tables is not None
-    return _of_good_rows(lambda: united(rows, tables, run.plan.columns))
+    return _of_good_rows(lambda: union(rows, tables, run.plan.columns))
 
 
 def _of_good_rows(work: Callable[[], T]) -> T:

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from tests.support.cases import Case
 from tests.support.engines import from_table, to_table
-from trendlake.cep_core import TrendlakeError, compile_plan, load_pattern
+from trendlake.cep_core import AnyPlan, TrendlakeError, compile_plan, load_pattern
 from trendlake.cep_core.plan import event_windows
 from trendlake.pipelines.contracts.contract import Column, Contract
 from trendlake.pipelines.contracts.sources import Sources
@@ -80,15 +80,11 @@ def run_of(
     with a worker's limit of what the fullest window holds."""
     pattern = load_pattern(query)
     plan = compile_plan(pattern, contract.event_schema())
-    if plan.windows.ahead:  # those in whose panes there are events; a window may hold all events
-        owners = [plan.windows.after(time) for time in times]
-        first, last, fullest = min(owners), max(owners), len(times)
-    else:
-        held = held or [windows for time in times if (windows := plan.windows.holding(time))]
-        first, last = min(windows[0] for windows in held), max(windows[-1] for windows in held)
-        fullest = max(sum(j in windows for windows in held) for j in range(first, last + 1))
+    held = held or [windows for time in times if (windows := plan.windows.holding(time))]
+    windows = windows_holding(plan, times, held)
+    fullest = len(times) if plan.windows.ahead else max(sum(j in own for own in held) for j in windows)
     profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest, driver_rows=1)})
-    start, end = plan.windows.end(first) - 1, plan.windows.end(last)
+    start, end = plan.windows.end(windows[0]) - 1, plan.windows.end(windows[-1])
     warehouse = Warehouse(profile.warehouse_of(project))
     return Run(
         Lake.of(spark, warehouse),
@@ -101,6 +97,15 @@ def run_of(
         start,
         end,
     )
+
+
+def windows_holding(plan: AnyPlan, times: Sequence[int], held: Sequence[range] | None = None) -> range:
+    """The windows of `run_of`."""
+    if plan.windows.ahead:  # those in whose panes there are events; a window may hold all events
+        owners = [plan.windows.after(time) for time in times]
+        return range(min(owners), max(owners) + 1)
+    held = held or [windows for time in times if (windows := plan.windows.holding(time))]
+    return range(min(own[0] for own in held), max(own[-1] for own in held) + 1)
 
 
 @dataclass(frozen=True)
@@ -143,24 +148,28 @@ def answers(questions: Sequence[Question]) -> list[Answers]:
         by_source.setdefault((contract.name, question.version, named), []).append(number)
     read = [_read_together({n: questions[n] for n in numbers}) for numbers in by_source.values()]
     own = [_read_alone(number, question) for number, question in enumerate(questions)]
-    by_cut = {"windows": _collected(read), "chosen": _collected(own)}
+    by_cut = {"windows": collected(read), "chosen": collected(own)}
     return [
         {cut: _rows(question, n, streams) for cut, streams in by_cut.items()} for n, question in enumerate(questions)
     ]
 
 
-def _collected(frames: Sequence[DataFrame]) -> pa.Table:
+def collected(frames: Sequence[DataFrame]) -> pa.Table:
+    """All rows of some frames of `STREAMS`, by few Spark jobs."""
     groups = [frames[first : first + AT_ONCE] for first in range(0, len(frames), AT_ONCE)]
     return pa.concat_tables([reduce(DataFrame.unionAll, group).toArrow() for group in groups])
 
 
 def _rows(question: Question, number: int, streams: pa.Table) -> list[dict[str, Any]]:
     """Of one question, times as in its case."""
+    return from_table(moved(rows_of_member(question.run.plan, number, streams), -question.shift))
+
+
+def rows_of_member(plan: AnyPlan, number: int, streams: pa.Table) -> pa.Table:
+    """The rows of one member of all those in `streams`."""
     mine = streams.filter(pc.equal(streams["number"], number))["rows"]
     tables = [pa.ipc.open_stream(stream.as_buffer()).read_all() for stream in mine]
-    return from_table(
-        moved(pa.concat_tables([question.run.plan.result_schema.empty_table(), *tables]), -question.shift)
-    )
+    return pa.concat_tables([plan.result_schema.empty_table(), *tables])
 
 
 def _read_together(questions: Mapping[int, Question]) -> DataFrame:
@@ -170,17 +179,17 @@ def _read_together(questions: Mapping[int, Question]) -> DataFrame:
     cuts = tuple(Cut(run.windows, 1, 2) for run in runs.values())
     work = Work(joint(channels), channels, cuts, PROFILE.limits.shard_rows)
     sources = [(question.run, question.checked) for question in questions.values()]
-    return _streams(work, SourceEvents.of(sources, work.reading).frame())
+    return streams_of(work, SourceEvents.of(sources, work.reading).frame())
 
 
 def _read_alone(number: int, question: Question) -> DataFrame:
     """Rows of `STREAMS`."""
     run, files, cut = question.chosen()
     channel = Channel.of([Member(number, run.plan, run.windows)])
-    return _streams(Work(run.plan, (channel,), (cut,), run.profile.limits.shard_rows), files)
+    return streams_of(Work(run.plan, (channel,), (cut,), run.profile.limits.shard_rows), files)
 
 
-def _streams(work: Work, events: DataFrame | Files) -> DataFrame:
+def streams_of(work: Work, events: DataFrame | Files) -> DataFrame:
     """The rows of each answer of a worker as an Arrow stream in one column: rows of patterns with other columns fit
     beside them, and every value stays as the kernels have left it."""
     answers = answers_of(work)

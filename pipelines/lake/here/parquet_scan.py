@@ -48,29 +48,46 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Files:
-    """`columns` of the rows in `span` (None: of all) in the files at `paths`, read as `typed` leaves the rows of a
-    DataFrame: of those whose `kind` is one of `kinds` (where that is not None), which is given as its number in `kinds`
-    where that is `numbered`, or not at all where there is one kind only. `encoded`: texts that come as dictionaries;
-    `constant`: a column that the files do not have, and the text that each row has in it."""
+class TableFiles:
+    """`columns` of the rows in `span` (None: of all) in the files at `paths` of a table. `constant`: a column that the
+    files do not have, and the text that each row has in it; `united`: the rows as those of a union of tables."""
 
-    lake: Lake
     paths: tuple[str, ...]
     columns: pa.Schema
     span: Span | None
+    constant: tuple[str, str] | None = None
+    united: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+
+
+@dataclass(frozen=True)
+class Files:
+    """`columns` of the rows of `tables`, read as `typed` leaves the rows of a DataFrame: of those whose `kind` is one
+    of `kinds` (where that is not None), which is given as its number in `kinds` where that is `numbered`, or not at all
+    where there is one kind only. `encoded`: texts that come as dictionaries."""
+
+    lake: Lake
+    tables: tuple[TableFiles, ...]
+    columns: pa.Schema
     kind: str
     kinds: tuple[str, ...] | None
     numbered: bool
     encoded: tuple[str, ...]
-    constant: tuple[str, str] | None
+
+    @classmethod
+    def for_reading(cls, lake: Lake, tables: Sequence[TableFiles], columns: pa.Schema, reading: Reading) -> Files:
+        kind = reading.schema.event_type
+        return cls(lake, tuple(tables), columns, kind, None, numbered=True, encoded=()).of(reading)
 
     def of(self, reading: Reading) -> Files:
         """The same files as one of several readings needs them that read them together."""
         key = reading.unit_key
-        stored = (field for field in self.columns if self.constant is None or field.name != self.kind)
-        texts = [field.name for field in stored if pa.types.is_string(field.type)]
+        texts = [field.name for field in self.columns if pa.types.is_string(field.type)]
         encoded = tuple(name for name in texts if name in (*key, self.kind))
         return replace(self, kinds=reading.event_types, numbered=self.kind not in key, encoded=encoded)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(path for table in self.tables for path in table.paths)
 
     @property
     def schema(self) -> StructType:
@@ -81,13 +98,14 @@ class Files:
         """As a DataFrame's, of the batches that the workers read."""
         cores = self.lake.spark.sparkContext.defaultParallelism * PARTS_PER_CORE
         shares = max(1, -(-cores // max(1, len(self.paths))))
-        parts = [(path, share, shares) for path in self.paths for share in range(shares)]
+        numbered_paths = [(number, path) for number, table in enumerate(self.tables) for path in table.paths]
+        parts = [(number, (path, share, shares)) for number, path in numbered_paths for share in range(shares)]
         tasks = max(1, min(len(parts), max(cores, len(parts) // PARTS_A_TASK)))
         read = reader(self)
 
         def work(numbered: Batches) -> Batches:
             mine = [task for batch in numbered for task in numbers(batch.column(0)).tolist()]
-            return function(batch for task in mine for batch in read(parts[task::tasks]))
+            return function(batch for task in mine for part in parts[task::tasks] for batch in read(*part))
 
         return self.lake.spark.range(0, tasks, 1, tasks).mapInArrow(work, schema)
 
@@ -103,21 +121,6 @@ def paths_by_delta(frame: DataFrame, path: str, version: int) -> tuple[str, ...]
     return tuple(unquote(uri.path) for uri in uris)
 
 
-def plain_files(
-    lake: Lake, paths: tuple[str, ...], columns: StructType, reading: Reading, span: Span, kind: str | None
-) -> Files | None:
-    """The files at `paths`, of a table of these `columns`, as `reading` needs them; None where they can't be read
-    alone. `kind`: that of every event, where no column says it."""
-    column = reading.schema.event_type
-    schema = _schema(columns, [name for name in reading.columns if kind is None or name != column])
-    if schema is None:
-        return None
-    if kind is not None and column in reading.columns:
-        schema = schema.append(pa.field(column, pa.string()))
-    constant = None if kind is None else (column, kind)
-    return Files(lake, paths, schema, span, column, None, numbered=True, encoded=(), constant=constant).of(reading)
-
-
 def _alone(frame: DataFrame, path: str, version: int) -> bool:
     """Whether a file's rows, as they are, are rows of the table's version."""
     spark = frame.sparkSession
@@ -130,7 +133,7 @@ def _alone(frame: DataFrame, path: str, version: int) -> bool:
     return features <= HARMLESS and not mapped and not about.partitionColumns().nonEmpty()
 
 
-def _schema(columns: StructType, names: Sequence[str]) -> pa.Schema | None:
+def plain_columns(columns: StructType, names: Sequence[str]) -> pa.Schema | None:
     """Arrow's types of the columns, each under the name it was asked for by; None where one needs Spark to read it."""
     fields = {same_name(field.name): field for field in columns.fields}
     asked = [fields[same_name(name)] for name in names]
@@ -142,27 +145,35 @@ def _schema(columns: StructType, names: Sequence[str]) -> pa.Schema | None:
     return pa.schema(list(zip(names, kinds, strict=True)))
 
 
-def reader(files: Files) -> Callable[[Sequence[Part]], Batches]:
-    """The function that reads parts of files. It is sent to the workers."""
-    schema, span, kind, kinds, numbered = files.columns, files.span, files.kind, files.kinds, files.numbered
-    encoded, constant = files.encoded, files.constant
+def reader(files: Files) -> Callable[[int, Part], Batches]:
+    """The function that reads a part of a file of the table of that number. It is sent to the workers."""
+    tables, kind, kinds, numbered, encoded = files.tables, files.kind, files.kinds, files.numbered, files.encoded
 
-    def read(parts: Sequence[Part]) -> Batches:
-        for part in parts:
-            try:
-                for batch in _batches(part, schema, encoded, constant):
-                    inside = batch if span is None else _in_span(batch, span)
-                    yield inside if kinds is None else _of_kinds(inside, kind, kinds, numbered=numbered)
-            # a KeyError: a file from before the table got a column that is to be encoded
-            except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:
-                raise OtherwiseWrittenError(f"{part[0]}: {error}") from error
+    def read(number: int, part: Part) -> Batches:
+        table = tables[number]
+        try:
+            for batch in _batches(part, table, encoded):
+                rows = batch if table.span is None else _in_span(batch, table.span)
+                rows = rows if table.united is None else table.united(rows)
+                yield rows if kinds is None else _of_kinds(rows, kind, kinds, numbered=numbered)
+        # a KeyError: a file from before the table got a column that is to be encoded
+        except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:
+            raise OtherwiseWrittenError(f"{part[0]}: {error}") from error
 
     return read
 
 
-def _batches(part: Part, schema: pa.Schema, encoded: Sequence[str], constant: tuple[str, str] | None) -> Batches:
+def _batches(part: Part, table: TableFiles, encoded: Sequence[str]) -> Batches:
+    """Texts of a table of a union come as they are: it makes rows of the union of them."""
     path, share, shares = part
-    return plain_batches(path, schema, lambda file: range(share, file.num_row_groups, shares), encoded, constant)
+    texts = (
+        ()
+        if table.united is not None
+        else [name for name in encoded if table.constant is None or name != table.constant[0]]
+    )
+    return plain_batches(
+        path, table.columns, lambda file: range(share, file.num_row_groups, shares), texts, table.constant
+    )
 
 
 def plain_batches(

@@ -412,6 +412,27 @@ def test_windows_apart_from_one_another(tmp_path: Path, keys: Mapping[str, Any])
     assert "nothing new" in str(again.checks[-1].observed)
 
 
+@pytest.mark.parametrize("place", ["here", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long])])
+def test_columns_that_a_contract_derives(request: pytest.FixtureRequest, tmp_path: Path, place: str) -> None:
+    """A pattern over several tables reads them as those of one table, in a run and in a revision."""
+    keys = {**TRENDS, "where": ["[customer_id]"], "return": {"n": "COUNT(*)", "most": "MAX(o.twice)"}}
+    tables = project_of(tmp_path) if place == "here" else on_spark(request.getfixturevalue("spark"), tmp_path)
+    contract = tables.root / "data_contracts" / "orders.yaml"
+    derived = "customProperties: [{property: derive, value: {twice: amount * 2}}, "
+    contract.write_text(contract.read_text().replace("customProperties: [", derived, 1))
+    tables.edit(**keys)
+    tables.deliver("orders", [order(1, 1), order(2, 2, "b", 4), order(3, 3)])
+    tables.deliver("payments", [payment("p1", 2), payment("p2", 4, "b"), payment("p3", 5)])
+    records = all_steps(tables.run(0, 2, "first"))
+    assert records[1].road == place
+    assert {row["most"] for row in published(tables)} == {8, 20}
+    assert published(tables) == expected(tables, tables.run(0, 2, "again"))
+    tables.deliver("orders", [order(4, 3.5, "b", 7)])
+    assert revise(tables.run(0, 2, "revision")).road == place
+    assert {row["most"] for row in published(tables)} == {14, 20}
+    assert published(tables) == expected(tables, tables.run(0, 2, "again"))
+
+
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("keys", [PATTERN, TRENDS], ids=["matches", "trends"])
