@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ROWS_ADDED = "rows_added"
+"""The rows of a commit of ours that has none of Delta's metrics, by its note. It is stored."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Commit:
     def changed(self) -> tuple[int, int, int]:
         """Rows that a publication has inserted, updated, deleted."""
         if self.operation == "WRITE":
-            return self.metric("numOutputRows"), 0, 0
+            return self.metric("numOutputRows") or int(self.note.get(ROWS_ADDED, 0)), 0, 0
         inserted, updated, deleted = (
             self.metric(f"numTargetRows{what}") for what in ("Inserted", "Updated", "Deleted")
         )

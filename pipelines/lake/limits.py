@@ -24,7 +24,7 @@ REWRITTEN_BYTES = 256 << 20
 COMPACTED_BYTES = 2 << 30
 """Bytes of small files that `maintain` puts together: it reads and writes them one after the other."""
 KEYS_COMPARED = 20_000_000
-"""Rows of a source whose keys are held together with those of a delivery, or of changed rows."""
+"""Rows of a source whose keys are held together with those of a delivery, or of changed rows; and staged rows."""
 KEYS_SENT = 500_000
 """Keys that are sent to each of Spark's workers; more are shuffled."""
 QUARANTINE_READ = 50_000
@@ -45,9 +45,10 @@ QUARANTINED = 10_000
 VALIDATED = 500_000
 """Rows, of the columns that rules speak of, that Great Expectations is given."""
 CHECKED = 50_000
-"""Staged rows of all runs of a step that are judged."""
+"""Staged rows of all runs of a step that are held together to be judged; more are judged file by file."""
 PUBLISHED = 500_000
-"""Rows of the windows of a run, staged or published, that are compared and written."""
+"""Rows of the windows of a run, staged or published, that are compared and written. Of more staged rows the files
+become files of the table."""
 REFERENCE_BYTES = 256 << 20
 """Bytes of the columns of a reference table that lookups read: every worker holds them."""
 REVISED = 500_000

@@ -129,7 +129,7 @@ class ManyRows:
     @classmethod
     def of(cls, table: TableHere, contract: Contract, cache: VerdictCache) -> ManyRows:
         """The rows of all files that have no verdict in `cache` are read. Raises NotHereError."""
-        question = Question.of(contract)
+        question = Question.of(contract.rules, contract.event_time)
         by_file = {name: cache.find(table.folder, name, question) for name in table.files}
         new = [name for name, verdict in by_file.items() if verdict is None]
         if contract.documents is not None:

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from trendlake.cep_core.events.array_types import AnyArray, Bools, UInt64s
 from trendlake.cep_core.events.arrays import valid
-from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Rule
 from trendlake.pipelines.rules.keep import columns_of, keep
 from trendlake.pipelines.rules.unique import has_key
@@ -57,18 +56,17 @@ def hashing() -> str:
 @dataclass(frozen=True)
 class Question:
     """All that a contract asks of each row by itself: the rules of `single` rows, whether the row has a `time`, and for
-    each of the `keys` whether it has one. An answer is one bit for each, in this order. In a reference table, whose
-    `time` is empty, no row has one."""
+    each of the `keys` whether it has one. An answer is one bit for each, in this order. Where `time` is empty, as of a
+    reference table, no row has one."""
 
     single: tuple[Rule, ...]
     unique: tuple[Rule, ...]
     time: str
 
     @classmethod
-    def of(cls, contract: Contract) -> Question:
-        single = tuple(rule for rule in contract.rules if rule.kind not in ("unique", "row_count"))
-        unique = tuple(rule for rule in contract.rules if rule.kind == "unique")
-        return cls(single, unique, contract.event_time)
+    def of(cls, rules: Sequence[Rule], time: str = "") -> Question:
+        single = tuple(rule for rule in rules if rule.kind not in ("unique", "row_count"))
+        return cls(single, tuple(rule for rule in rules if rule.kind == "unique"), time)
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:

@@ -2,8 +2,9 @@
 
 A publication is one Delta commit. It carries a note (`userMetadata`) and a number in line, that of a transaction of
 Delta's (`pipelines.lake.commits.in_line`): of two publications with the same number only one is committed, and the
-other sees that its commit is missing. Its rows come in one of four ways: Spark appends them, Spark replaces those of
-some windows by MERGE, Spark applies a difference by MERGE, or delta-rs applies one of few rows.
+other sees that its commit is missing. Its rows come in one of five ways: the files that hold them become files of the
+table, Spark appends them, Spark replaces those of some windows by MERGE, Spark applies a difference by MERGE, or
+delta-rs applies one of few rows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,11 +23,11 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from trendlake.cep_core.events.names import same_name
-from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.lake.commit import ROWS_ADDED, Commit
 from trendlake.pipelines.lake.commits import commit_token, find_commit, in_line, publication
 from trendlake.pipelines.lake.create import FED, create_table
 from trendlake.pipelines.lake.here.read import TableHere
-from trendlake.pipelines.lake.here.write import Changes, Line, change
+from trendlake.pipelines.lake.here.write import Changes, Line, add_files, change
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.warehouse import OvertakenError, with_retries
@@ -111,14 +113,26 @@ class Publication:
     def change(self, table: TableHere, changes: Changes, time: str) -> Commit | None:
         """Makes `changes` on `table`, as it is; `time`: the results' time column. Raises NotHereError, before
         there is a commit, and as `refuse_full_disk`."""
-        line = Line(publication(self.run.warehouse.table_of(self.run.name)), self.note.number)
         times = changes.matched[time].cast(pa.int64())
         ends = pc.min_max(times).as_py()
         near = {time: (ends["min"], ends["max"])} if len(times) and not times.null_count else {}
         try:
-            return change(table, changes, self._token(), line, near)
+            return change(table, changes, self._token(), self._line, near)
         except OvertakenError:
             return None
+
+    def add(self, table: TableHere, files: Sequence[Path], rows: int) -> Commit | None:
+        """As `append` of the `rows` that are in `files`, which become files of the `table`. Raises as `change`."""
+        facts = {**self.note.as_json(), ROWS_ADDED: rows}
+        token = commit_token(self.run.lake, self.path, **facts)
+        try:
+            return add_files(table, files, token, self._line)
+        except OvertakenError:
+            return None
+
+    @property
+    def _line(self) -> Line:
+        return Line(publication(self.run.warehouse.table_of(self.run.name)), self.note.number)
 
     def _token(self) -> str:
         return commit_token(self.run.lake, self.path, **self.note.as_json())

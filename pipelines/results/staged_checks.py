@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.parquet import read_metadata
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, MapType
@@ -19,10 +23,14 @@ from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.rules import Rule, unique_rules
 from trendlake.pipelines.errors import ChecksFailedError
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.road import NotHere, tried
+from trendlake.pipelines.lake.here.parquet_scan import plain_batches
+from trendlake.pipelines.lake.here.row_groups import all_groups
+from trendlake.pipelines.lake.road import NotHere, refuse, refuse_more, tried
 from trendlake.pipelines.quality.scan import scan, sharing
+from trendlake.pipelines.quality.shared_keys import shared_keys
+from trendlake.pipelines.quality.verdict import Question, Verdict, joined
 from trendlake.pipelines.results.staging import staged_folder, staged_here
-from trendlake.pipelines.rules.great_expectations import judge, judge_truth_values_of, truth_values
+from trendlake.pipelines.rules.great_expectations import judge, judge_counts, judge_truth_values_of, truth_values
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.columns import column
 from trendlake.pipelines.spark.session import uncompiled
@@ -68,6 +76,43 @@ def judged_here(staged: Mapping[int, StagedRows]) -> dict[int, list[Check]]:
     return dict(zip(truth, checks, strict=True))
 
 
+def judged_by_file(
+    files: Sequence[Path], columns: pa.Schema, rules: Sequence[Rule], name: str, owned: tuple[str, int, int]
+) -> tuple[list[Check], int, int]:
+    """As `judged` of many rows with `columns`, file by file in this process, as the files of a source are judged.
+    Raises NotHereError where rows share a key or its hash, and where there are more of them than hashes are held of."""
+    question = Question.of(rules)
+    nested = {field.name for field in columns if pa.types.is_nested(field.type)}
+    refuse({"keys that have lists": any(nested.intersection(key) for key in question.keys)})
+    counts = [read_metadata(file).num_rows for file in files]
+    refuse_more(sum(counts), limits.KEYS_COMPARED, "staged rows")
+    read = pa.schema([columns.field(name) for name in dict.fromkeys((*question.columns, owned[0]))])
+
+    def answer(file: Path, rows: int) -> tuple[Verdict, int]:
+        outside = list[int]()
+
+        def answers() -> Iterator[Verdict]:
+            for batch in plain_batches(str(file), read, all_groups, threads=True):
+                outside.append(rows_outside(batch, owned))
+                yield question.answer(batch)
+
+        return joined(answers(), rows, question), sum(outside)
+
+    with ThreadPoolExecutor(pa.cpu_count()) as pool:
+        parts = list(pool.map(answer, files, counts))
+    verdicts = [verdict for verdict, _ in parts]
+    shared = any(len(one.rows) for one in shared_keys(verdicts, question).values())
+    refuse({"staged rows that share a key, or its hash": shared})
+    masks: Counter[bytes] = Counter()
+    for verdict in verdicts:
+        for mask, count in zip(verdict.masks, verdict.counts(True).tolist(), strict=True):
+            masks[mask[: len(question.single)].tobytes()] += count
+    counted = [(np.frombuffer(mask, np.bool_), count) for mask, count in sorted(masks.items()) if count]
+    names, alone = [rule.name for rule in question.single], {rule.name: 0 for rule in question.unique}
+    checks = judge_counts(counted, names, alone, rules, name)
+    return checks, sum(counts), sum(outside for _, outside in parts)
+
+
 def _truth_of(staged: Mapping[int, StagedRows]) -> dict[int, dict[str, Bools]]:
     """As `truth_values` of each, whose columns and rules are the same."""
     (first, *_) = staged.values()
@@ -109,7 +154,7 @@ def _hashed(staged: DataFrame, rules: Sequence[Rule]) -> list[Rule]:
     return [rule for rule in rules if not nested & set(rule.columns)]
 
 
-def rows_outside(rows: pa.Table, owned: tuple[str, int, int]) -> int:
+def rows_outside(rows: pa.Table | pa.RecordBatch, owned: tuple[str, int, int]) -> int:
     """The rows whose time `owned` does not delimit; a row without a time is not one of them."""
     column, low, high = owned
     time = rows[column].cast(pa.int64())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import StagedLostError
 from trendlake.pipelines.execute.worker import Answers, Batches, cause_of
 from trendlake.pipelines.lake.here.parquet_scan import plain_batches
-from trendlake.pipelines.lake.here.row_groups import all_groups, at_most
+from trendlake.pipelines.lake.here.row_groups import all_groups, at_most, bounded_columns
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import NotHere
 from trendlake.pipelines.results.reuse import hash_column, hashes, hashes_of
@@ -57,6 +57,8 @@ LEFT = pa.schema(
 """A worker's answer for a member: a file with rows of it, or its error; the `trace` of one that no user can fix."""
 HELD = 1 << 27
 """Bytes of result rows that a worker holds before it writes them."""
+GROUP_ROWS = 1 << 18
+"""Of a row group: who reads published rows near a time reads whole ones."""
 HIDDEN = "_"
 """How the name of a file begins that Spark is not to read."""
 
@@ -157,11 +159,25 @@ class _Writer:
         from pyarrow.parquet import ParquetWriter  # 50 ms of a worker's start, for those that write only
 
         name = f"{HIDDEN}{uuid4().hex}.parquet"
-        # no statistics: to pyarrow a NaN is in no range, to Spark it is greater than all
-        with ParquetWriter(f"{self.folder}/{name}", self.origin.schema, write_statistics=False) as file:
-            for batch in (batch for table in tables for batch in table.to_batches()):
-                file.write_batch(self.origin.beside(batch))
+        schema = self.origin.schema
+        with ParquetWriter(
+            f"{self.folder}/{name}", schema, store_schema=False, write_statistics=bounded_columns(schema)
+        ) as file:
+            for whole in _of_some_size([batch for table in tables for batch in table.to_batches()]):
+                file.write_batch(self.origin.beside(whole), row_group_size=GROUP_ROWS)
         return name, sum(table.num_rows for table in tables)
+
+
+def _of_some_size(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches, small ones joined: each becomes a row group of a file that may be one of the results table."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(len(part) for part in held) >= GROUP_ROWS:
+            yield pa.concat_batches(held)
+            held = []
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _leaver(writers: Mapping[int, _Writer], answers: Callable[[Batches], Answers]) -> Callable[[Batches], Batches]:
@@ -273,13 +289,24 @@ def staged_schema(plan: AnyPlan) -> StructType:
 def staged_here(run: Run, number: int, most: int) -> pa.Table | NotHere:
     """The rows of an attempt in this process, if they are on this machine's disk. Raises NotHereError if they are more
     than `most`."""
+    files, schema = staged_files(run, number), staged_columns(run.plan)
+    if isinstance(files, NotHere):
+        return files
+    batches = (batch for file in files for batch in plain_batches(str(file), schema, all_groups, threads=True))
+    return pa.Table.from_batches(at_most(batches, most), schema)
+
+
+def staged_files(run: Run, number: int) -> list[Path] | NotHere:
+    """The files with the rows of an attempt, if they are on this machine's disk."""
     folder = run.lake.on_disk(staged_folder(run, number))
     if folder is None:
         return NotHere("staged rows elsewhere")
-    schema = pa.schema([*run.plan.result_schema, *_origin_schema(run.plan)])
-    files = [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]
-    batches = (batch for file in files for batch in plain_batches(str(file), schema, all_groups, threads=True))
-    return pa.Table.from_batches(at_most(batches, most), schema)
+    return [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]
+
+
+def staged_columns(plan: AnyPlan) -> pa.Schema:
+    """As `staged_schema`, in types of Arrow's."""
+    return pa.schema([*plan.result_schema, *_origin_schema(plan)])
 
 
 def refuse_lost(run: Run, number: int, recorded: int | None, there: int) -> None:

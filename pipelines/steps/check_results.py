@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from trendlake.cep_core.events.windows import clock_text
 from trendlake.pipelines.check import Check
@@ -14,13 +15,23 @@ from trendlake.pipelines.contracts.results import contract_name, results_contrac
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.history_checks import checks as history_checks
 from trendlake.pipelines.lake import limits
-from trendlake.pipelines.lake.road import HERE, Road
+from trendlake.pipelines.lake.road import HERE, NotHere, tried
 from trendlake.pipelines.results.reuse import narrowed
-from trendlake.pipelines.results.staged_checks import StagedRows, judged, judged_here, refuse_failed, staged_rows
-from trendlake.pipelines.results.staging import read_staged, refuse_lost
+from trendlake.pipelines.results.staged_checks import (
+    StagedRows,
+    judged,
+    judged_by_file,
+    judged_here,
+    refuse_failed,
+    staged_rows,
+)
+from trendlake.pipelines.results.staging import read_staged, refuse_lost, staged_columns, staged_files
 from trendlake.pipelines.runs.record import Attempt, recorded_together
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.runs.stage import Record
+
+Judged: TypeAlias = tuple[list[Check], int, int]
+"""The check of each rule, how many rows are staged, and how many of these are outside of the run's windows."""
 
 
 def check_results(run: Run) -> Record:
@@ -55,16 +66,30 @@ def check_results_together(runs: Sequence[Run]) -> list[Attempt]:
     return attempts
 
 
+def _in_files(task: _Task, number: int) -> Judged | NotHere:
+    """Of rows that are too many to hold; those that are held and could not be compared, cannot be by file either."""
+    if task.local is not None:
+        return NotHere("rows that this process cannot compare")
+    files, rules = staged_files(task.run, number), task.contract.rules
+    if isinstance(files, NotHere):
+        return files
+    return judged_by_file(files, staged_columns(task.run.plan), rules, f"results_{task.run.name}", task.run.owned)
+
+
+def _by_spark(task: _Task, number: int) -> Judged:
+    run, rules = task.run, task.contract.rules
+    return judged(read_staged(run, number), rules, f"results_{run.name}", task.computed.rows_out or 0, run.owned)
+
+
 @dataclass(frozen=True)
 class _Task:
     """A run, of the windows that have been computed; the record of that; the contract of its results; the staged rows,
-    if this process may judge them, and else why Spark does; and checks of what was left alone."""
+    if this process may hold them all; and checks of what was left alone."""
 
     run: Run
     computed: Record
     contract: Contract
     local: StagedRows | None
-    road: Road
     reused: Sequence[Check]
 
 
@@ -94,8 +119,8 @@ def _task(run: Run, record: Record, most: int) -> _Task:
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
     record.rows_out = computed.rows_out or 0
     held = partial(staged_rows, run, int(record.staged_version or 0), record.rows_out, contract, most)
-    local, road = run.roads.take("check-results", held, lambda: None)
-    return _Task(run, computed, contract, local, road, reused)
+    local = NotHere(run.roads.always_spark) if run.roads.always_spark else tried(held)
+    return _Task(run, computed, contract, None if isinstance(local, NotHere) else local, reused)
 
 
 def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
@@ -105,10 +130,9 @@ def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
     if checks is not None and task.local is not None:
         record.checks, rows, outside, road = checks, task.local.rows.num_rows, task.local.outside, HERE
     else:
-        road = task.road if task.local is None else Road("spark", "rows that this process cannot compare")
-        run.roads.refuse("check-results", road.reason)
-        staged, expected = read_staged(run, number), task.computed.rows_out or 0
-        record.checks, rows, outside = judged(staged, rules, f"results_{run.name}", expected, run.owned)
+        (record.checks, rows, outside), road = run.roads.take(
+            "check-results", partial(_in_files, task, number), partial(_by_spark, task, number)
+        )
     record.took(road)
     refuse_lost(run, number, task.computed.rows_out, rows)
     record.rows_in = record.rows_out = rows

@@ -1,8 +1,9 @@
 """Step 4: the staged rows become the results of the run's windows, in one Delta commit.
 
 From the staged files, which do not change and are not computed again however often Spark reads them. Few rows of a
-table on this machine's disk are compared in this process, and changed by delta-rs; of others Spark makes an append
-where the table holds no row of those windows, else a MERGE matched on the key (null-safe: a group may be NULL, a
+table on this machine's disk are compared in this process, and changed by delta-rs; the files of many become files of
+the table where it has no row near those windows. Of others Spark makes an append where the table holds no row of those
+windows, else a MERGE matched on the key (null-safe: a group may be NULL, a
 register NaN). Rows that are the same are left alone, so the change feed has changes only; rows of the run's windows
 that are no longer results are deleted. Doing it again changes nothing.
 """
@@ -14,6 +15,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
+from pyarrow.parquet import read_metadata
 from pyspark.sql import functions as sf
 
 from trendlake.pipelines.errors import StaleRunError, StepOrderError
@@ -22,7 +24,7 @@ from trendlake.pipelines.lake.commit import Commit
 from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.here.read import table_here
 from trendlake.pipelines.lake.here.write import shaped
-from trendlake.pipelines.lake.road import NotHere
+from trendlake.pipelines.lake.road import NotHere, refuse
 from trendlake.pipelines.lake.warehouse import OvertakenError, with_retries
 from trendlake.pipelines.results.columns import time_of
 from trendlake.pipelines.results.coverage import slice_of
@@ -33,7 +35,14 @@ from trendlake.pipelines.results.publication import Publication, create_results
 from trendlake.pipelines.results.reuse import MEMBERS, changed, narrowed, noted
 from trendlake.pipelines.results.row_versions import work_of_run
 from trendlake.pipelines.results.source_events import REPEATED
-from trendlake.pipelines.results.staging import read_staged, refuse_lost, staged_here, staged_schema
+from trendlake.pipelines.results.staging import (
+    read_staged,
+    refuse_lost,
+    staged_columns,
+    staged_files,
+    staged_here,
+    staged_schema,
+)
 from trendlake.pipelines.results.types import refuse_other_types
 from trendlake.pipelines.revision.rewrite import Published
 from trendlake.pipelines.revision.row_diff import differing
@@ -152,6 +161,8 @@ def _replace_here(
 ) -> Commit | NotHere | None:
     """As `_replace_by_spark`, of few rows, which this process compares. Raises StagedLostError, NotHereError."""
     run, (number, checked) = publication.run, staged
+    if (checked or 0) > limits.PUBLISHED:
+        return _add_files(publication, staged, windows, withheld)
     rows = staged_here(run, number, limits.PUBLISHED)
     if isinstance(rows, NotHere):
         return rows
@@ -165,6 +176,26 @@ def _replace_here(
     if isinstance(differences, NotHere):
         return differences
     return publication.change(table, differences.changes(), there.time)
+
+
+def _add_files(
+    publication: Publication, staged: tuple[int, int | None], windows: range, withheld: range
+) -> Commit | NotHere | None:
+    """As `_replace_by_spark`, of many rows where the table has none of these windows: no row is read, as the staged
+    files become the table's. Raises as `_replace_here`."""
+    run, (number, checked) = publication.run, staged
+    files = staged_files(run, number)
+    if isinstance(files, NotHere):
+        return files
+    rows = sum(read_metadata(file).num_rows for file in files)
+    refuse_lost(run, number, checked, rows)
+    table = table_here(run.lake, publication.path)
+    several = len(OwnedRows.of(run.plan, windows, staged_columns(run.plan).names).places) > 1
+    refuse({"many rows, of which some are withheld": windows != run.windows or len(withheld) > 0})
+    refuse({"many rows that say by several columns of which window they are": several})
+    there = OwnedRows.of(run.plan, windows, table.schema.names).near(table)
+    refuse({"many rows, and published ones near them": len(there.files) > 0})
+    return publication.add(table, files, rows)
 
 
 def _unique(run: Run, record: Record) -> bool:

@@ -39,6 +39,16 @@ Chooser = Callable[[Path], Sequence[int]]
 """Of a file: its row groups that may hold rows that are wanted, by their numbers."""
 
 
+def bounded_columns(schema: pa.Schema) -> list[str]:
+    """The columns by whose bounds, as Parquet's writers or delta-rs note them, readers may skip rows: those of floating
+    numbers ignore NaN, which Spark takes for the largest; those of decimals beyond 18 digits are cut off."""
+
+    def wrong(kind: pa.DataType) -> bool:
+        return bool(pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.precision > 18))
+
+    return [field.name for field in schema if not wrong(field.type)]
+
+
 def times(file: Path, column: str) -> Sequence[RowGroup]:
     """The row groups of `file` with the bounds of a column of times, microseconds since the epoch."""
     return _times(file, stamp(file), column)

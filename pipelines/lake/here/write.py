@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
-from pyarrow.parquet import ParquetWriter, read_metadata
+from pyarrow.parquet import ParquetWriter, RowGroupMetaData, read_metadata, read_schema
 
 from trendlake.cep_core.events.arrays import repeated
 from trendlake.cep_core.events.codes import group_codes
@@ -42,6 +43,7 @@ from trendlake.pipelines.lake import limits
 from trendlake.pipelines.lake.commit import EPOCH, Commit
 from trendlake.pipelines.lake.here.log import commit_actions, commit_in_log, commit_info, folder_on_disk, newest_view
 from trendlake.pipelines.lake.here.read import TableHere
+from trendlake.pipelines.lake.here.row_groups import bounded_columns
 from trendlake.pipelines.lake.lake import Lake
 from trendlake.pipelines.lake.road import refuse, refuse_more
 from trendlake.pipelines.lake.warehouse import OvertakenError
@@ -184,6 +186,47 @@ def put_together(
     return _commit(table, note, line, write)
 
 
+def add_files(table: TableHere, files: Sequence[Path], note: str, line: Line) -> Commit:
+    """Makes files with rows, which have all columns of `table`, files of the table, in one commit: their rows are not
+    written again. The files themselves stay where they are, and may not change. The commit has none of Delta's metrics.
+    Raises as `change`."""
+    refuse({"a table that asks more of who writes it": not table.writable})
+    schema = table.none().schema
+    facts = [_facts(file, schema) for file in files]
+    now, added = _milliseconds(), list[AddAction | RemoveAction]()
+    for file, seen in zip(files, facts, strict=True):
+        name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+        _link(file, table.folder / name)
+        added.append(AddAction(name, file.stat().st_size, {}, now, True, seen.as_json()))
+
+    def write(view: DeltaTable, about: CommitProperties) -> None:
+        view.create_write_transaction(
+            added, mode="append", schema=view.schema(), commit_properties=about, post_commithook_properties=HOOKS
+        )
+
+    return _commit(table, note, line, write)
+
+
+def _facts(file: Path, schema: pa.Schema) -> _Statistics:
+    """The facts that a file's footer has of its columns. Raises NotHereError where these are not those of `schema`."""
+    stored = read_schema(file)
+    types = {field.name: field.type for field in stored}
+    refuse({f"columns that {file.name} has otherwise": types != {field.name: field.type for field in schema}})
+    seen, metadata = _Statistics(schema), read_metadata(file)
+    for at in range(metadata.num_row_groups):
+        seen.add_group(metadata.row_group(at))
+    return seen
+
+
+def _link(file: Path, place: Path) -> None:
+    """The same file at another place too: a copy, where the file system has no links or it is another one."""
+    try:
+        os.link(file, place)
+    except OSError:
+        refuse_full_disk(place.parent, file.stat().st_size)
+        shutil.copyfile(file, place)
+
+
 def append_any(lake: Lake, path: str, rows: pa.Table) -> int:
     """Appends `rows` to the table at `path`, whoever else does so too, in a commit of their own, columns that it lacks
     as well; its version. Raises as `refuse_full_disk`. Unless the error is that there is no such table, the commit may
@@ -260,17 +303,12 @@ def _quoted(name: str) -> str:
 
 
 def writer(schema: pa.Schema, rows_a_group: int = ROWS_A_GROUP) -> WriterProperties:
-    """How files of `schema` are written. They have no bounds of columns for which these are wrong (`_unbounded`).
+    """How files of `schema` are written. They have no bounds of columns for which these are wrong.
     Without a codec among the properties delta-rs would compress nothing."""
     none = ColumnProperties(statistics_enabled="NONE")
-    columns = {field.name: none for field in schema if _unbounded(field.type)}
+    bounded = bounded_columns(schema)
+    columns = {name: none for name in schema.names if name not in bounded}
     return WriterProperties(compression="SNAPPY", max_row_group_size=rows_a_group, column_properties=columns or None)
-
-
-def _unbounded(kind: pa.DataType) -> bool:
-    """Whether readers skip rows by the bounds that Parquet's writers or delta-rs note of a type: those of floating
-    numbers ignore NaN, which Spark takes for the largest; those of decimals beyond 18 digits are cut off."""
-    return bool(pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.precision > 18))
 
 
 def _rows_a_group(rows: pa.Table) -> int:
@@ -315,10 +353,11 @@ def refuse_full_disk(folder: Path, more: int = 0) -> None:
 def _file_of(table: TableHere, rows: Iterable[pa.RecordBatch], rows_a_group: int, now: int) -> AddAction:
     """Writes a Parquet file with `rows`, which the table has already."""
     schema, name = table.none().schema, f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
-    bounded = [field.name for field in schema if not _unbounded(field.type)]
     seen, group = _Statistics(schema), list[pa.RecordBatch]()
     try:
-        with ParquetWriter(table.folder / name, schema, store_schema=False, write_statistics=bounded) as file:
+        with ParquetWriter(
+            table.folder / name, schema, store_schema=False, write_statistics=bounded_columns(schema)
+        ) as file:
 
             def write_group() -> None:
                 file.write_table(pa.Table.from_batches(group, schema), row_group_size=rows_a_group)
@@ -356,9 +395,34 @@ class _Statistics:
             self.nulls[name] += column.null_count
             if column.null_count < len(column) and name in self.times | self.others:
                 ends = pc.min_max(column.cast(pa.int64()) if name in self.times else column)
-                low, high = ends["min"].as_py(), ends["max"].as_py()
-                lowest, highest = self.bounds.get(name, (low, high))
-                self.bounds[name] = min(low, lowest), max(high, highest)
+                self._widen(name, ends["min"].as_py(), ends["max"].as_py())
+
+    def add_group(self, group: RowGroupMetaData) -> None:
+        """As `add`, of a row group of a file, by its footer; nothing of a column where that has no statistics."""
+        self.rows += group.num_rows
+        for column in map(group.column, range(group.num_columns)):
+            name, about = column.path_in_schema, column.statistics
+            if name not in self.nulls:
+                continue
+            if about is None or not about.has_null_count:
+                self._forget(name)
+                del self.nulls[name]
+                continue
+            self.nulls[name] += about.null_count
+            if about.has_min_max and name in self.times:
+                self._widen(name, about.min_raw, about.max_raw)
+            elif about.has_min_max and name in self.others:
+                self._widen(name, about.min, about.max)
+            elif about.null_count < group.num_rows:
+                self._forget(name)
+
+    def _widen(self, name: str, low: Any, high: Any) -> None:
+        lowest, highest = self.bounds.get(name, (low, high))
+        self.bounds[name] = min(low, lowest), max(high, highest)
+
+    def _forget(self, name: str) -> None:
+        self.times, self.others = self.times - {name}, self.others - {name}
+        self.bounds.pop(name, None)
 
     def as_json(self) -> str:
         said = {name: ends for name in self.bounds if (ends := self._in_words(name)) is not None}

@@ -404,7 +404,7 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
             answers = [pool.submit(judged, tmp_path, contract, (0, 400)) for _ in range(4)]
             assert [said(answer.result()) for answer in answers] == 4 * [expected]
         assert len(kept_files(tmp_path)) == 12
-        question = Question.of(contract)
+        question = Question.of(contract.rules, contract.event_time)
         table, cache = opened(tmp_path), VerdictCache(place_of(tmp_path, contract))
         assert all(cache.find(table.folder, name, question) for name in table.files)
 
