@@ -162,15 +162,16 @@ class Verdict:
 
 
 def _coded(bits: Bools) -> tuple[Bools, AnyArray | None]:
-    """`bits` (bits x rows) as masks and codes. Nearly all rows have the answer yes to everything."""
+    """`bits` (bits x rows) as masks and codes. Nearly all rows have the answer yes to all but what no row has it to, as
+    a time in a reference table."""
     count = bits.shape[1]
-    odd = np.flatnonzero(~bits.all(axis=0))
-    yes = np.ones((1, bits.shape[0]), np.bool_)
+    usual: Bools = bits.any(axis=1).reshape(1, -1)
+    odd = np.flatnonzero((bits != usual.T).any(axis=0))
     if not len(odd):
-        return yes[: min(count, 1)], None
+        return usual[: min(count, 1)], None
     masks, numbered = np.unique(bits[:, odd].T, axis=0, return_inverse=True)
     if len(odd) < count:
-        masks, numbered = np.concatenate([yes, masks]), numbered + 1
+        masks, numbered = np.concatenate([usual, masks]), numbered + 1
     if len(masks) == 1:
         return masks, None
     codes = np.zeros(count, code_type(len(masks)))

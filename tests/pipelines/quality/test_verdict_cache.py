@@ -13,12 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conftest import CHAOS
-from tests.random.profile import share
+from tests.random.profile import examples, share
 from tests.support.disks import full, read_only, small_disk
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.lake import limits
@@ -510,3 +513,21 @@ def test_large_files_and_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def replace_id(row: dict[str, Any], number: int) -> dict[str, Any]:
     return row | {"event_id": f"e{500 + number}"}
+
+
+@pytest.mark.random
+@given(st.data())
+@examples(300)
+def test_masks_and_codes_are_the_answers(data: st.DataObject) -> None:
+    """Also where no row has the answer yes to some question, or none has it to all."""
+    kinds, rows = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 12))
+    answers = data.draw(st.lists(st.lists(st.booleans(), min_size=rows, max_size=rows), min_size=kinds, max_size=kinds))
+    bits = np.array(answers, np.bool_).reshape(kinds, rows)
+    masks, codes = verdict_module._coded(bits)
+    assert len({mask.tobytes() for mask in masks}) == len(masks) <= max(rows, 0)
+    if codes is None:
+        assert len(masks) == min(rows, 1)
+        assert (bits == masks.T).all() if rows else True
+    else:
+        assert sorted(set(codes.tolist())) == list(range(len(masks)))
+        assert (masks[codes] == bits.T).all()
