@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow.parquet import read_metadata
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, MapType
+from pyspark.sql.types import ArrayType, MapType, StringType
 
 from trendlake.cep_core.events.array_types import Bools
 from trendlake.pipelines.check import Check
@@ -29,7 +29,7 @@ from trendlake.pipelines.lake.road import NotHere, refuse, refuse_more, tried
 from trendlake.pipelines.quality.scan import scan, sharing
 from trendlake.pipelines.quality.shared_keys import shared_keys
 from trendlake.pipelines.quality.verdict import Question, Verdict, joined
-from trendlake.pipelines.results.staging import staged_folder, staged_here
+from trendlake.pipelines.results.staging import ORIGIN, staged_folder, staged_here
 from trendlake.pipelines.rules.great_expectations import judge, judge_counts, judge_truth_values_of, truth_values
 from trendlake.pipelines.runs.run import Run
 from trendlake.pipelines.spark.columns import column
@@ -86,13 +86,14 @@ def judged_by_file(
     refuse({"keys that have lists": any(nested.intersection(key) for key in question.keys)})
     counts = [read_metadata(file).num_rows for file in files]
     refuse_more(sum(counts), limits.KEYS_COMPARED, "staged rows")
+    constant = [one.name for one in ORIGIN if one.name in question.columns and one.dataType == StringType()]
     read = pa.schema([columns.field(name) for name in dict.fromkeys((*question.columns, owned[0]))])
 
     def answer(file: Path, rows: int) -> tuple[Verdict, int]:
         outside = list[int]()
 
         def answers() -> Iterator[Verdict]:
-            for batch in plain_batches(str(file), read, all_groups, threads=True):
+            for batch in plain_batches(str(file), read, all_groups, constant, threads=True):
                 outside.append(rows_outside(batch, owned))
                 yield question.answer(batch)
 

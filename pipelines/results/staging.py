@@ -11,7 +11,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -59,6 +59,7 @@ HELD = 1 << 27
 """Bytes of result rows that a worker holds before it writes them."""
 GROUP_ROWS = 1 << 18
 """Of a row group: who reads published rows near a time reads whole ones."""
+ORIGIN_NAMES = frozenset((*(field.name for field in ORIGIN), OF_SEVERAL.name))
 HIDDEN = "_"
 """How the name of a file begins that Spark is not to read."""
 
@@ -159,12 +160,14 @@ class _Writer:
         from pyarrow.parquet import ParquetWriter  # 50 ms of a worker's start, for those that write only
 
         name = f"{HIDDEN}{uuid4().hex}.parquet"
-        schema = self.origin.schema
-        with ParquetWriter(
-            f"{self.folder}/{name}", schema, store_schema=False, write_statistics=bounded_columns(schema)
-        ) as file:
+        origin = self.origin.as_dictionaries()
+        schema = origin.schema
+        # to look for values that occur again takes longer than to write them: few numbers do
+        often = [field.name for field in schema if pa.types.is_string(field.type) or field.name in ORIGIN_NAMES]
+        how = {"store_schema": False, "write_statistics": bounded_columns(schema), "use_dictionary": often}
+        with ParquetWriter(f"{self.folder}/{name}", schema, **how) as file:
             for whole in _of_some_size([batch for table in tables for batch in table.to_batches()]):
-                file.write_batch(self.origin.beside(whole), row_group_size=GROUP_ROWS)
+                file.write_batch(origin.beside(whole), row_group_size=GROUP_ROWS)
         return name, sum(table.num_rows for table in tables)
 
 
@@ -250,18 +253,31 @@ class Origin:
         moment = time.time_ns() // 1000
         return cls(schema, results.get_field_index(name), hashes(run), sources, run.run_id, moment, by_value)
 
+    def as_dictionaries(self) -> Origin:
+        """The same, of which texts are dictionaries: a file's writer takes each of them once."""
+        names = ORIGIN_NAMES.intersection(field.name for field in self.schema if pa.types.is_string(field.type))
+        kind = pa.dictionary(pa.int32(), pa.string())
+        fields = [field.with_type(kind) if field.name in names else field for field in self.schema]
+        return replace(self, schema=pa.schema(fields))
+
     def beside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with their origin."""
         version = self.sources.version
         number = pa.nulls(batch.num_rows) if version is None else repeated(version, batch.num_rows)
         about: list[str | int] = [self.run_id, self.moment, *([str(self.sources)] if self.sources.named else [])]
-        rest = (number, *(repeated(value, batch.num_rows) for value in about))
         owner = batch.column(self.owner)
         known = _known(owner, self.hashes) if self.by_value is None else hashes_of(owner, self.by_value)
-        values = (known, *rest)
         fields = list(self.schema)[len(batch.columns) :]
+        of_all = [_repeated(value, field.type, batch.num_rows) for value, field in zip(about, fields[2:], strict=True)]
+        values = (known, number, *of_all)
         origin = (array.cast(field.type) for array, field in zip(values, fields, strict=True))
         return pa.RecordBatch.from_arrays([*batch.columns, *origin], schema=self.schema)
+
+
+def _repeated(value: str | int, kind: pa.DataType, count: int) -> pa.Array:
+    if not pa.types.is_dictionary(kind):
+        return repeated(value, count)
+    return pa.DictionaryArray.from_arrays(arrow(np.zeros(count, np.int32)), repeated(value, 1))
 
 
 def _known(owner: Any, hashes: Sequence[tuple[int, str]]) -> Any:

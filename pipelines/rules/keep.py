@@ -49,6 +49,8 @@ def keep(rule: Rule, rows: Rows) -> Bools:
         column = rows.column(rule.columns[0])
         if rule.kind == "xml":  # the chunks as they are: the same chunks are parsed once for all rules
             return DOCUMENT_RULES.keeping(column, rule.text)
+        if isinstance(column, pa.DictionaryArray):
+            return _of_values(rule, column)
         return _KINDS[rule.kind](rule, _whole(column))
     except (pa.ArrowException, TextError) as error:
         raise ContractRuleError(f"rule '{rule.name}' is refused: {error}", place=rule.place) from None
@@ -82,6 +84,14 @@ def _utf_8(array: pa.Array) -> pa.Array:
         texts = array.cast(pa.binary()).to_pylist()
         return pa.array([None if text is None else text.decode("utf-8", "replace") for text in texts], pa.string())
     return array
+
+
+def _of_values(rule: Rule, column: pa.DictionaryArray) -> Bools:
+    """As `keep`, asked once for each different value, and for NULL."""
+    values = _whole(column.dictionary)
+    good = _KINDS[rule.kind](rule, pa.concat_arrays([values, pa.nulls(1, values.type)]))
+    answers: Bools = good[numbers(column.indices, -1)]  # -1: NULL, which is the last
+    return answers
 
 
 def _not_null(rule: Rule, column: pa.Array) -> Bools:

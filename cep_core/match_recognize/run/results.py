@@ -134,7 +134,10 @@ class _Given:
         if len(chosen) <= plan.limit:
             return
         row = np.concatenate([self.row, self.unmatched])[chosen]
-        part, pane = self.rows.partition_of[row], self.ends[chosen] // plan.pane
+        part = self.rows.partition_of[row]
+        if np.bincount(part).max() <= plan.limit:  # of all panes together
+            return
+        pane = self.ends[chosen] // plan.pane
         keys, first, counts = np.unique(np.stack([part, pane], axis=1), axis=0, return_index=True, return_counts=True)
         for (_, number), at, count in zip(keys.tolist(), first.tolist(), counts.tolist(), strict=True):
             if count > plan.limit:

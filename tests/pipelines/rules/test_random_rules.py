@@ -367,7 +367,16 @@ def test_random_rules(spark: SparkSession, seed: int) -> None:
         for part in parts(rng):
             alone = keep(rule, rows.take(pa.array(part, pa.int64())))
             assert alone.tolist() == [expected[row] for row in part], rule
+        assert keep(rule, with_dictionaries(rows)).tolist() == expected, rule
     assert all(judged[kind] > 20 for kind in KINDS), judged
+
+
+def with_dictionaries(rows: pa.Table) -> pa.RecordBatch:
+    """The same rows, of which texts come as dictionaries, as files are read."""
+    (batch,) = rows.combine_chunks().to_batches()
+    texts = [name for name in batch.schema.names if pa.types.is_string(batch.column(name).type)]
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    return pa.RecordBatch.from_pydict(columns | {name: columns[name].dictionary_encode() for name in texts})
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
