@@ -95,6 +95,9 @@ def plan(
             "--fail-on", help="States that are a failure, separated by commas; also `stale` and `incompatible`."
         ),
     ] = "",
+    details: Annotated[
+        bool, typer.Option("--details", help="Also the old and the new text of changed keys, by Git.")
+    ] = False,
     form: Annotated[str, typer.Option("--format", help="text, or markdown for a comment on an edit.")] = "text",
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
@@ -104,7 +107,8 @@ def plan(
     Compares each pattern and its contracts with what is published: which windows are stale, how much work they are,
     which columns readers lose, and the commands that bring all up to date. Nothing is written.
 
-    States: error, new, changes_results, contract, renamed, code, behind, unchanged, removed.
+    States: error, new, changes_results, contract, renamed, code, behind, words_only,
+    unchanged, removed.
 
     Example: trendlake plan
 
@@ -116,7 +120,7 @@ def plan(
 
     if form not in ("text", "markdown"):
         raise typer.BadParameter("--format is text or markdown")
-    return compared(patterns or [], fail_on, form, profile, project_dir)
+    return compared(patterns or [], fail_on, form, profile, project_dir, details=details)
 
 
 @guarded
