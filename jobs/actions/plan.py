@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ from trendlake.jobs.terminal.hints import command
 from trendlake.jobs.terminal.json_output import of_error
 from trendlake.jobs.terminal.lines import is_silent, say
 from trendlake.jobs.terminal.verdict import Verdict
-from trendlake.jobs.terminal.workspace import find_place, session
+from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.json_text import json_text
 
 if TYPE_CHECKING:
     from trendlake.pipelines.planning.compare import Planned
@@ -28,22 +30,46 @@ MOST = 60_000
 
 
 def plan(
-    words: Sequence[str], fail_on: str, form: str, profile: str | None, folder: Path | None, *, details: bool = False
+    words: Sequence[str],
+    fail_on: str,
+    form: str,
+    profile: str | None,
+    folder: Path | None,
+    *,
+    details: bool = False,
+    out: Path | None = None,
 ) -> Verdict:
     """Prints the state of the patterns that `words` mean (default: all). The verdict is not good where a file has
     an error, or a pattern one of the states that `fail_on` names, separated by commas. `details`: also the old and the
-    new text of the keys that have changed. Raises ProjectError."""
-    from trendlake.jobs.actions.run import last_states
+    new text of the keys that have changed; `out`: a file for the document of the plan. Raises ProjectError."""
     from trendlake.pipelines.planning.compare import Comparison
-    from trendlake.pipelines.project.selection import Patterns
 
     wanted = _states(fail_on)
     place = find_place(folder, profile)
-    names = [path.stem for path in place.project.pattern_files()]
-    if words:
-        names = Patterns(place.project, place.profile.batches).select(words, lambda: last_states(place))
+    names = chosen(place, words)
     with session(place, "trendlake plan") as lake:
         planned = Comparison(lake, place.project, place.profile).of(names, removed=not words)
+    verdict = show_plan(place, planned, wanted, form, details=details)
+    if out is not None:
+        out.write_text(json_text(verdict.document, 2) + "\n", encoding="utf-8")
+        say(f"{out}: written; `{command(f'apply {shlex.quote(str(out))}')}` does what it says")
+    return verdict
+
+
+def chosen(place: Place, words: Sequence[str]) -> list[str]:
+    """The patterns that `words` mean; without words all of the project."""
+    from trendlake.jobs.actions.run import last_states
+    from trendlake.pipelines.project.selection import Patterns
+
+    if not words:
+        return [path.stem for path in place.project.pattern_files()]
+    return Patterns(place.project, place.profile.batches).select(words, lambda: last_states(place))
+
+
+def show_plan(
+    place: Place, planned: Sequence[Planned], wanted: frozenset[str], form: str, *, details: bool = False
+) -> Verdict:
+    """Prints a plan. The verdict is not good where a pattern has an error or one of the states `wanted`."""
     texts = {one.pattern: _texts(place.project, one) for one in planned if details and one.keys}
     if not is_silent():
         for line in _markdown(planned) if form == "markdown" else _text(planned, texts):
@@ -185,6 +211,7 @@ def _document(one: Planned) -> dict[str, Any]:
         "seconds": None if one.cost is None else one.cost.seconds,
         "commands": [command(typed) for typed in one.commands],
         "downstream": list(one.downstream),
+        "basis": None if one.basis is None else one.basis.as_json(),
         "error": None if one.error is None else of_error(one.error),
     }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, get_args
 
 from pyspark.sql.types import StructType
@@ -22,6 +23,7 @@ from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import TableVersion
+from trendlake.pipelines.planning.basis import PlanBasis
 from trendlake.pipelines.planning.cost import Cost, Rates, cost_of
 from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
 from trendlake.pipelines.project.profile import Profile
@@ -65,8 +67,9 @@ class Planned:
     `published` ones; `commands`: those, without `trendlake`, that bring results up to date, in their order;
     `downstream`: patterns that read its results, at any distance, which are revised after it. `run`: of a pattern
     without errors; `columns`: of one that changes results; `keys`: of its file, whose text is another one than when
-    results were published, by the digests that were `recorded` then, if they were; `cost`: of computing `windows`, None
-    where it is not known."""
+    results were published, by the digests that were `recorded` then, if they were; `basis`: what was compared;
+    `behind`: whether a revision is due, whatever its state is; `cost`: of computing `windows`, None where it is not
+    known."""
 
     pattern: str
     state: State
@@ -79,6 +82,8 @@ class Planned:
     recorded: Mapping[str, str] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
     downstream: tuple[str, ...] = ()
+    basis: PlanBasis | None = None
+    behind: bool = False
     cost: Cost | None = None
     error: TrendlakeError | None = None
 
@@ -113,18 +118,27 @@ class Comparison:
         stops no other. `removed`: also results whose pattern has no file."""
         files = {name: self.project.pattern_path(name) for name in names}
         publications = Publications(self.lake, [path.stem for path in files.values()])
-        rates, readers = Rates(self.lake), self._readers()
+        rates = Rates(self.lake)
         planned = []
         for name in names:
             one = self._planned(name, publications)
             if one.run is not None and one.windows:
                 one = replace(one, cost=cost_of(one.run, one.windows, rates))
-            planned.append(replace(one, downstream=_below(one.pattern, readers)))
+            planned.append(replace(one, downstream=self.below(one.pattern)))
         planned = _after(planned)
         if removed:
             gone = [orphan for orphan in orphans(self.lake, self.project) if orphan.pattern is not None]
             planned += [Planned(str(one.pattern), "removed", f"{one.table} has no pattern's file") for one in gone]
         return planned
+
+    def now(self, name: str) -> Planned:
+        """One pattern, compared with what is published at this moment."""
+        self.newest.clear()
+        return self._planned(name, Publications(self.lake, [self.project.pattern_path(name).stem]))
+
+    def below(self, name: str) -> tuple[str, ...]:
+        """The patterns that read the results of `name`, at any distance, the nearest first."""
+        return _below(name, self._readers)
 
     def _planned(self, name: str, publications: Publications) -> Planned:
         try:
@@ -139,7 +153,13 @@ class Comparison:
         newest = self._newest(run)
         published = sum(last - first + 1 for first, last in spans(ledger.segments))
         states = repairs(run, ledger, newest)
-        base = Planned(run.name, "unchanged", run=run, published=published, commands=_commands(states))
+        at = {key: None if table is None else table.version for key, table in newest.items()}
+        names = {part.key: part.contract.name for part in run.every_part}
+        sources = {names[key]: version for key, version in at.items()}
+        basis = PlanBasis(run.plan.hash, run.sources.fingerprint, ledger.version, sources)
+        due = any(state.state == "behind_source" for state in states)
+        commands = _commands(states)
+        base = Planned(run.name, "unchanged", run=run, published=published, commands=commands, basis=basis, behind=due)
         if not ledger.segments:
             return replace(base, state="new", why="nothing is published")
         if forms := tuple(other_forms(run.plan, ledger.segments)):
@@ -173,6 +193,7 @@ class Comparison:
             self.newest |= {paths[key]: version for key, version in run.newest().items()}
         return {key: self.newest[path] for key, path in paths.items()}
 
+    @cached_property
     def _readers(self) -> dict[str, list[str]]:
         """The patterns of the project that read each table, by the table's name."""
         readers: dict[str, list[str]] = {}

@@ -23,7 +23,7 @@ def keys_of(pattern: Pattern) -> dict[str, str]:
 
 
 def digests(data: Any, rows: Any = None) -> dict[str, str]:
-    """As `keys_of`, of the `data` of a file; `rows`: those of `for_each`, which a file beside it may hold."""
+    """As `keys_of`, of the `data` of a file; `rows`: those of `for_each`, which a CSV file may hold."""
     texts = texts_of(data)
     if rows is not None and isinstance(data, Mapping) and "file" in (data.get("for_each") or {}):
         texts["for_each.rows"] = json.dumps(list(map(str, rows)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,52 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.own_source import FALLING, output_of, start
+from tests.support.own_source import output_of
 
-DAYS = ("--from", "2026-01-05T09:00", "--to", "2026-01-05T09:10")
-EVENTS = [(company, minute, k) for company in "AB" for minute in range(10) for k in (1, 2)]
-ROWS = [f"{n},2026-01-05T09:{minute:02d}:{k}0Z,{company},{9 - k}" for n, (company, minute, k) in enumerate(EVENTS)]
-WEEKLY = """\
-name: weekly
-source: results/falling
-pattern: falling R+
-return: {most: MAX(R.trends)}
-within: 10 minutes
-"""
-BELOW = (
-    WEEKLY.replace("name: weekly", "name: below")
-    .replace("results/falling", "results/weekly")
-    .replace("falling R+", "weekly R+")
-    .replace("MAX(R.trends)", "COUNT(*)")
-)
 RULE = "        logicalTypeOptions: {minimum: 0}\n"
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`falling` and `weekly`, which reads its results, are published; `below` reads those."""
-    folder = tmp_path_factory.mktemp("plan") / "project"
-    folder.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRENDLAKE_STATE", str(folder / ".trendlake"))
-        start(folder, folder / "trades.csv", "\n".join(["id,at,company,price", *ROWS, ""]))
-        for text in (FALLING, WEEKLY, BELOW):
-            (folder / "conf" / "patterns" / f"{text.split()[1]}.yaml").write_text(text)
-        output_of("ingest", "trades", folder / "trades.csv", "--project-dir", folder)
-        output_of("run", "falling", *DAYS, "--project-dir", folder)
-        output_of("run", "weekly", *DAYS, "--project-dir", folder)
-    return folder
-
-
-@pytest.fixture
-def project(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy, where commands are typed."""
-    folder = tmp_path / "project"
-    shutil.copytree(published, folder)
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("TRENDLAKE_PROJECT", str(folder))
-    monkeypatch.setenv("TRENDLAKE_STATE", str(folder / ".trendlake"))
-    return folder
 
 
 def planned(*words: str, code: int = 0) -> dict[str, dict[str, Any]]:
@@ -235,8 +191,9 @@ def test_the_keys_and_their_old_text_in_git(project: Path, monkeypatch: pytest.M
     assert mine["texts"] == [
         {"key": "where", "old": json.dumps(["[company]", "E.price > NEXT(E).price"]), "new": new, "looked_up": True}
     ]
-    assert '    - ["[company]", "E.price > NEXT(E).price"]\n    + ["[company]", "E.price >= NEXT(E).price"]\n' in output_of(
-        "plan", "falling", "--details"
+    assert (
+        '    - ["[company]", "E.price > NEXT(E).price"]\n    + ["[company]", "E.price >= NEXT(E).price"]\n'
+        in output_of("plan", "falling", "--details")
     )
 
 
