@@ -28,7 +28,7 @@ Examples:
 PANELS = {
     "Write": ("init", "new", "ingest", "source", "generate"),
     "Check": ("validate", "plan", "explain", "expand", "try", "test", "schema"),
-    "Run": ("run", "backfill", "revise", "airflow"),
+    "Run": ("run", "apply", "backfill", "revise", "airflow"),
     "Look": ("ls", "show", "diff", "history", "runs", "quarantine", "site", "docs"),
     "Operate": ("setup", "shell", "maintain", "reset"),
 }
@@ -106,6 +106,7 @@ for command in (
     check.expand,
     check.schema,
     run.run,
+    run.apply,
     run.backfill,
     run.site,
     run.check_source,

@@ -119,6 +119,12 @@ class UpstreamFailedError(TrendlakeError):
     code = "UPSTREAM_FAILED"
 
 
+class StalePlanError(TrendlakeError):
+    """A pattern, its contracts or its results have changed since the plan that is to be applied was made."""
+
+    code = "STALE_PLAN"
+
+
 class StaleRunError(TrendlakeError):
     """A newer version of the source has been published for these windows: this run's results are older."""
 

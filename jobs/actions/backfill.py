@@ -72,7 +72,7 @@ def run_backfill(
         yield {"pattern": whole.name, **asdict(total)}
         return
 
-    yield from _computed(place, lake, pattern, whole.name, todo, stale=False)
+    yield from computed(place, lake, pattern, whole.name, todo, stale=False)
 
 
 def run_stale(
@@ -114,12 +114,12 @@ def run_stale(
         yield {"pattern": run.name, "windows": stale.count, "stretches": stretches, "reason": stale.reason}
         if not dry_run:
             todo = stale_chunks(windows, stale, length, newest_first=newest_first)
-            yield from _computed(place, lake, pattern, run.name, todo, stale=True)
+            yield from computed(place, lake, pattern, run.name, todo, stale=True)
     if first is not None:
         raise first
 
 
-def _computed(
+def computed(
     place: Place, lake: Lake, pattern: str, name: str, todo: list[Chunk], *, stale: bool
 ) -> Iterator[dict[str, Any]]:
     """Yields a document after each chunk, then one for all of them."""

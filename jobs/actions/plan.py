@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,16 @@ from trendlake.jobs.terminal.hints import command
 from trendlake.jobs.terminal.json_output import of_error
 from trendlake.jobs.terminal.lines import is_silent, say
 from trendlake.jobs.terminal.verdict import Verdict
-from trendlake.jobs.terminal.workspace import find_place, session
+from trendlake.jobs.terminal.workspace import Place, find_place, session
 from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import ProjectError
+from trendlake.pipelines.json_text import json_text
 
 if TYPE_CHECKING:
     from trendlake.pipelines.planning.compare import Planned
     from trendlake.pipelines.planning.cost import Cost
+    from trendlake.pipelines.planning.git_texts import KeyText
+    from trendlake.pipelines.project.paths import Project
 
 STALE, INCOMPATIBLE = "stale", "incompatible"
 WIDTH = 16
@@ -25,22 +29,50 @@ MOST = 60_000
 """Characters of a table in Markdown: a comment of a hosted Git server has room for so many."""
 
 
-def plan(words: Sequence[str], fail_on: str, form: str, profile: str | None, folder: Path | None) -> Verdict:
+def plan(
+    words: Sequence[str],
+    fail_on: str,
+    form: str,
+    profile: str | None,
+    folder: Path | None,
+    *,
+    details: bool = False,
+    out: Path | None = None,
+) -> Verdict:
     """Prints the state of the patterns that `words` mean (default: all). The verdict is not good where a file has
-    an error, or a pattern one of the states that `fail_on` names, separated by commas. Raises ProjectError."""
-    from trendlake.jobs.actions.run import last_states
+    an error, or a pattern one of the states that `fail_on` names, separated by commas. `details`: also the old and the
+    new text of the keys that have changed; `out`: a file for the document of the plan. Raises ProjectError."""
     from trendlake.pipelines.planning.compare import Comparison
-    from trendlake.pipelines.project.selection import Patterns
 
     wanted = _states(fail_on)
     place = find_place(folder, profile)
-    names = [path.stem for path in place.project.pattern_files()]
-    if words:
-        names = Patterns(place.project, place.profile.batches).select(words, lambda: last_states(place))
+    names = chosen(place, words)
     with session(place, "trendlake plan") as lake:
         planned = Comparison(lake, place.project, place.profile).of(names, removed=not words)
+    verdict = show_plan(place, planned, wanted, form, details=details)
+    if out is not None:
+        out.write_text(json_text(verdict.document, 2) + "\n", encoding="utf-8")
+        say(f"{out}: written; `{command(f'apply {shlex.quote(str(out))}')}` does what it says")
+    return verdict
+
+
+def chosen(place: Place, words: Sequence[str]) -> list[str]:
+    """The patterns that `words` mean; without words all of the project."""
+    from trendlake.jobs.actions.run import last_states
+    from trendlake.pipelines.project.selection import Patterns
+
+    if not words:
+        return [path.stem for path in place.project.pattern_files()]
+    return Patterns(place.project, place.profile.batches).select(words, lambda: last_states(place))
+
+
+def show_plan(
+    place: Place, planned: Sequence[Planned], wanted: frozenset[str], form: str, *, details: bool = False
+) -> Verdict:
+    """Prints a plan. The verdict is not good where a pattern has an error or one of the states `wanted`."""
+    texts = {one.pattern: _texts(place.project, one) for one in planned if details and one.keys}
     if not is_silent():
-        for line in _markdown(planned) if form == "markdown" else _text(planned):
+        for line in _markdown(planned) if form == "markdown" else _text(planned, texts):
             say(line)
     failed = [one.pattern for one in planned if one.state == "error" or _asked(one) & wanted]
     totals = {
@@ -49,7 +81,17 @@ def plan(words: Sequence[str], fail_on: str, form: str, profile: str | None, fol
         "events": sum(one.cost.events for one in planned if one.cost is not None),
         "failed": failed,
     }
-    return Verdict({"patterns": [_document(one) for one in planned], "totals": totals}, good=not failed)
+    documents = [_document(one) for one in planned]
+    for document in documents if details else ():
+        document["texts"] = [text._asdict() for text in texts.get(document["pattern"], ())]
+    return Verdict({"patterns": documents, "totals": totals}, good=not failed)
+
+
+def _texts(project: Project, one: Planned) -> list[KeyText]:
+    from trendlake.pipelines.planning.git_texts import key_texts
+
+    file = project.pattern_path(one.pattern) if one.run is None else Path(one.run.pattern.document.name)
+    return key_texts(file, one.keys, one.recorded)
 
 
 def _states(text: str) -> frozenset[str]:
@@ -77,7 +119,7 @@ def _words(one: Planned) -> str:
     return one.state.replace("_", " ")
 
 
-def _text(planned: Sequence[Planned]) -> Iterator[str]:
+def _text(planned: Sequence[Planned], texts: Mapping[str, Sequence[KeyText]]) -> Iterator[str]:
     """A block for each pattern that is not unchanged; the others are counted."""
     width = max([WIDTH, *(len(one.pattern) for one in planned)])
     still = [one for one in planned if one.state == "unchanged"]
@@ -89,6 +131,8 @@ def _text(planned: Sequence[Planned]) -> Iterator[str]:
             yield from (f"  {line}" for line in str(one.error).splitlines())
             continue
         yield f"{one.pattern:<{width}} {_words(one):<16} {one.why}".rstrip()
+        for text in texts.get(one.pattern, ()):
+            yield from _both(text)
         if one.windows:
             yield f"  {_windows(one)}"
         if one.columns is not None and not one.columns.compatible:
@@ -98,6 +142,13 @@ def _text(planned: Sequence[Planned]) -> Iterator[str]:
             yield f"  then: {', '.join(one.downstream)} read its results, and are revised after it"
     if still:
         yield f"{plural(len(still), 'pattern')} unchanged"
+
+
+def _both(text: KeyText) -> Iterator[str]:
+    """The lines of a key: those of its old text after `-`, those of its new one after `+`."""
+    yield f"  {text.key}" if text.looked_up else f"  {text.key}: Git has no text of before"
+    yield from (f"    - {line}" for line in (text.old or "").splitlines())
+    yield from (f"    + {line}" for line in (text.new or "").splitlines())
 
 
 def _windows(one: Planned) -> str:
@@ -148,6 +199,7 @@ def _document(one: Planned) -> dict[str, Any]:
         "pattern": one.pattern,
         "state": one.state,
         "why": one.why,
+        "keys": list(one.keys),
         "readers": readers,
         "columns_removed": [] if one.columns is None else list(one.columns.removed),
         "columns_added": [] if one.columns is None else list(one.columns.added),
@@ -159,6 +211,7 @@ def _document(one: Planned) -> dict[str, Any]:
         "seconds": None if one.cost is None else one.cost.seconds,
         "commands": [command(typed) for typed in one.commands],
         "downstream": list(one.downstream),
+        "basis": None if one.basis is None else one.basis.as_json(),
         "error": None if one.error is None else of_error(one.error),
     }
 

@@ -95,28 +95,38 @@ def plan(
             "--fail-on", help="States that are a failure, separated by commas; also `stale` and `incompatible`."
         ),
     ] = "",
+    details: Annotated[
+        bool, typer.Option("--details", help="Also the old and the new text of changed keys, by Git.")
+    ] = False,
     form: Annotated[str, typer.Option("--format", help="text, or markdown for a comment on an edit.")] = "text",
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="Write the plan to this file, for `trendlake apply`."),
+    ] = None,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
 ) -> Verdict:
     """Show what edited files change about published results.
 
     Compares each pattern and its contracts with what is published: which windows are stale, how much work they are,
-    which columns readers lose, and the commands that bring all up to date. Nothing is written.
+    which columns readers lose, and the commands that bring all up to date. Nothing is written but --out.
 
-    States: error, new, changes_results, contract, renamed, code, behind, unchanged, removed.
+    States: error, new, changes_results, contract, renamed, code, behind, words_only,
+    unchanged, removed.
 
     Example: trendlake plan
 
     Example: trendlake plan falling --fail-on incompatible,stale
 
     Example: trendlake plan --format markdown
+
+    Example: trendlake plan --out plan.json
     """
     from trendlake.jobs.actions.plan import plan as compared
 
     if form not in ("text", "markdown"):
         raise typer.BadParameter("--format is text or markdown")
-    return compared(patterns or [], fail_on, form, profile, project_dir)
+    return compared(patterns or [], fail_on, form, profile, project_dir, details=details, out=out)
 
 
 @guarded

@@ -215,6 +215,41 @@ def run(
 
 
 @guarded
+def apply(
+    patterns: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            help="Names, files, selectors, or one file of `plan --out`; default: all patterns.",
+            metavar="PATTERN",
+            autocompletion=completion.patterns,
+        ),
+    ] = None,
+    since: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--from", help="Recompute only windows that end after it; older ones keep their form."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> Iterator[Any]:
+    """Bring published results up to date with edited files.
+
+    Prints the plan and asks. Then it backfills stale windows, upstream first, and revises the patterns that read their
+    results. Interrupted, it goes on when it is typed again. Results without a pattern's file stay. A plan file is
+    refused where a pattern, a contract or results have changed since. With --json each document is a line.
+
+    Example: trendlake apply
+
+    Example: trendlake apply falling --from 2026-01-01 --yes
+
+    Example: trendlake apply plan.json --yes
+    """
+    from trendlake.jobs.actions.apply import apply as applied
+
+    yield from applied(patterns or [], since, profile, project_dir, yes=yes)
+
+
+@guarded
 def backfill(
     pattern: Annotated[
         Optional[str],  # noqa: UP045

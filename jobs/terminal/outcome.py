@@ -25,8 +25,8 @@ from trendlake.jobs.terminal.verdict import Verdict
 USER_ERROR, INTERNAL_ERROR = 1, 3
 EXIT_CODES = (
     "Exit codes: 0 success; 1 an error in your input or data; 2 wrong usage; 3 an internal error. "
-    'With --json, stdout is one JSON document (of run and backfill: one a line), or {"error": ...}; all other output '
-    "goes to stderr."
+    'With --json, stdout is one JSON document (of run, apply, backfill: one a line), or {"error": ...}; all other '
+    "output goes to stderr."
 )
 
 Command = Callable[..., Any]

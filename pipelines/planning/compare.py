@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, get_args
 
 from pyspark.sql.types import StructType
@@ -22,6 +23,7 @@ from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.lake import Lake, exists
 from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import TableVersion
+from trendlake.pipelines.planning.basis import PlanBasis
 from trendlake.pipelines.planning.cost import Cost, Rates, cost_of
 from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
 from trendlake.pipelines.project.profile import Profile
@@ -29,13 +31,16 @@ from trendlake.pipelines.results.coverage import spans
 from trendlake.pipelines.results.ledger import Ledger, Publications, read_ledger
 from trendlake.pipelines.results.named import orphans
 from trendlake.pipelines.results.owners import owner_of
+from trendlake.pipelines.results.pattern_keys import keys_of
 from trendlake.pipelines.results.types import other_types
 from trendlake.pipelines.results.windows import Stretch
 from trendlake.pipelines.revision.repairs import Repair, repairs
 from trendlake.pipelines.revision.scope import older_versions, other_forms, task_of
 from trendlake.pipelines.runs.run import Run, prepare
 
-State = Literal["error", "new", "changes_results", "contract", "renamed", "code", "behind", "unchanged", "removed"]
+State = Literal[
+    "error", "new", "changes_results", "contract", "renamed", "code", "behind", "words_only", "unchanged", "removed"
+]
 STATES: tuple[State, ...] = get_args(State)
 STALE: frozenset[State] = frozenset({"changes_results", "contract", "code"})
 """States of patterns with windows that show something else than the files say."""
@@ -61,7 +66,9 @@ class Planned:
     """A pattern: `why` it has its state, in words; `windows`: the stretches of published windows that are stale, of all
     `published` ones; `commands`: those, without `trendlake`, that bring results up to date, in their order;
     `downstream`: patterns that read its results, at any distance, which are revised after it. `run`: of a pattern
-    without errors; `columns`: of one that changes results; `cost`: of computing `windows`, None where it is not
+    without errors; `columns`: of one that changes results; `keys`: of its file, whose text is another one than when
+    results were published, by the digests that were `recorded` then, if they were; `basis`: what was compared;
+    `behind`: whether a revision is due, whatever its state is; `cost`: of computing `windows`, None where it is not
     known."""
 
     pattern: str
@@ -71,8 +78,12 @@ class Planned:
     windows: tuple[Stretch, ...] = ()
     published: int = 0
     columns: Columns | None = None
+    keys: tuple[str, ...] = ()
+    recorded: Mapping[str, str] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
     downstream: tuple[str, ...] = ()
+    basis: PlanBasis | None = None
+    behind: bool = False
     cost: Cost | None = None
     error: TrendlakeError | None = None
 
@@ -107,18 +118,27 @@ class Comparison:
         stops no other. `removed`: also results whose pattern has no file."""
         files = {name: self.project.pattern_path(name) for name in names}
         publications = Publications(self.lake, [path.stem for path in files.values()])
-        rates, readers = Rates(self.lake), self._readers()
+        rates = Rates(self.lake)
         planned = []
         for name in names:
             one = self._planned(name, publications)
             if one.run is not None and one.windows:
                 one = replace(one, cost=cost_of(one.run, one.windows, rates))
-            planned.append(replace(one, downstream=_below(one.pattern, readers)))
+            planned.append(replace(one, downstream=self.below(one.pattern)))
         planned = _after(planned)
         if removed:
             gone = [orphan for orphan in orphans(self.lake, self.project) if orphan.pattern is not None]
             planned += [Planned(str(one.pattern), "removed", f"{one.table} has no pattern's file") for one in gone]
         return planned
+
+    def now(self, name: str) -> Planned:
+        """One pattern, compared with what is published at this moment."""
+        self.newest.clear()
+        return self._planned(name, Publications(self.lake, [self.project.pattern_path(name).stem]))
+
+    def below(self, name: str) -> tuple[str, ...]:
+        """The patterns that read the results of `name`, at any distance, the nearest first."""
+        return _below(name, self._readers)
 
     def _planned(self, name: str, publications: Publications) -> Planned:
         try:
@@ -133,12 +153,22 @@ class Comparison:
         newest = self._newest(run)
         published = sum(last - first + 1 for first, last in spans(ledger.segments))
         states = repairs(run, ledger, newest)
-        base = Planned(run.name, "unchanged", run=run, published=published, commands=_commands(states))
+        at = {key: None if table is None else table.version for key, table in newest.items()}
+        names = {part.key: part.contract.name for part in run.every_part}
+        sources = {names[key]: version for key, version in at.items()}
+        basis = PlanBasis(run.plan.hash, run.sources.fingerprint, ledger.version, sources)
+        due = any(state.state == "behind_source" for state in states)
+        commands = _commands(states)
+        base = Planned(run.name, "unchanged", run=run, published=published, commands=commands, basis=basis, behind=due)
         if not ledger.segments:
             return replace(base, state="new", why="nothing is published")
         if forms := tuple(other_forms(run.plan, ledger.segments)):
             columns = _columns(run)
-            return replace(base, state="changes_results", why=_of_columns(columns), windows=forms, columns=columns)
+            old = next((ledger.keys[form] for form in reversed([*ledger.keys]) if form != run.plan.hash), {})
+            keys = changed_keys(run, old)
+            why = _of_keys(keys, columns) or _of_columns(columns)
+            base = replace(base, columns=columns, keys=keys, recorded=old)
+            return replace(base, state="changes_results", why=why, windows=forms)
         judged = [item for item in ledger.segments if item.sources is not None]
         others = tuple(spans([item for item in judged if item.contract != run.sources.fingerprint]))
         behind = next((state for state in states if state.state in ("behind_source", "source_unreadable")), None)
@@ -151,6 +181,9 @@ class Comparison:
             return replace(base, state="code", why=f"windows {stale.reason}", windows=tuple(stale.windows))
         if behind is not None:
             return replace(base, state="behind", why=behind.text)
+        old = ledger.keys.get(run.plan.hash, {})
+        if keys := changed_keys(run, old):
+            return replace(base, state="words_only", why=", ".join(keys), keys=keys, recorded=old)
         return base
 
     def _newest(self, run: Run) -> Mapping[str, TableVersion | None]:
@@ -160,6 +193,7 @@ class Comparison:
             self.newest |= {paths[key]: version for key, version in run.newest().items()}
         return {key: self.newest[path] for key, path in paths.items()}
 
+    @cached_property
     def _readers(self) -> dict[str, list[str]]:
         """The patterns of the project that read each table, by the table's name."""
         readers: dict[str, list[str]] = {}
@@ -212,6 +246,34 @@ def _columns(run: Run) -> Columns:
     removed = (name for name in there.fieldNames() if same_name(name) not in wanted and name not in PROVENANCE_COLUMNS)
     added = (name for name in run.plan.result_schema.names if same_name(name) not in have)
     return Columns(tuple(removed), tuple(other_types(there, run.plan.result_schema)), tuple(added))
+
+
+def changed_keys(run: Run, recorded: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of the pattern's file whose text is not the `recorded` one; none where nothing was recorded."""
+    if not recorded:
+        return ()
+    now = keys_of(run.pattern)
+    return tuple(key for key in dict.fromkeys((*now, *recorded)) if now.get(key) != recorded.get(key))
+
+
+def _of_keys(keys: Sequence[str], columns: Columns) -> str:
+    """`where, return.mean_price (new column)`; empty where no keys are known."""
+    remarks = dict.fromkeys(map(same_name, columns.added), "new column")
+    remarks |= dict.fromkeys(map(same_name, columns.removed), "column removed")
+    words, named = [], set[str]()
+    for key in keys:
+        name = same_name(key.removeprefix("return."))
+        remark = remarks.get(name) if key.startswith("return.") else None
+        named |= {name} if remark else set()
+        words.append(f"{key} ({remark})" if remark else key)
+    if not words:
+        return ""
+    left = Columns(
+        tuple(name for name in columns.removed if same_name(name) not in named),
+        columns.retyped,
+        tuple(name for name in columns.added if same_name(name) not in named),
+    )
+    return "; ".join([", ".join(words), *(() if left == Columns() else (_of_columns(left),))])
 
 
 def _of_columns(columns: Columns) -> str:

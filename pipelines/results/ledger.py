@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -52,6 +52,9 @@ class Ledger:
     damaged: tuple[str, ...] = ()
     """The faults of run records of the pattern whose notes cannot be read: windows that only they claim are not
     known."""
+    keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By plan hash the digests of the keys of the pattern's file, as the newest note of that form has them; the last
+    form is the newest. Notes of early versions have none."""
 
     def checks(self) -> list[Check]:
         """A check for each unrecorded publication and damaged record, for the record of the run that sees it."""
@@ -132,6 +135,9 @@ def read_ledger(lake: Lake, name: str, plan: AnyPlan, source: str, publications:
         commit for commit in commits if commit.version > last and (note := stored[commit.version]) and note.number
     )
     alterations = _alterations(lake, path, commits)
+    quiet = sorted(
+        (item for item in recorded if item.note is not None and item.note.quiet), key=lambda one: one.version
+    )
     return Ledger(
         newest,
         next_number(commits),
@@ -140,7 +146,20 @@ def read_ledger(lake: Lake, name: str, plan: AnyPlan, source: str, publications:
         unrecorded,
         table_id=table,
         damaged=tuple(item.damaged for item in recorded if item.damaged),
+        keys=_keys(
+            [*((version, stored[version]) for version in reversed(stored)), *((one.version, one.note) for one in quiet)]
+        ),
     )
+
+
+def _keys(notes: Iterable[tuple[int, Note | None]]) -> dict[str, Mapping[str, str]]:
+    """As `Ledger.keys`. `notes`: by the version of the results, those of commits before quiet ones."""
+    keys: dict[str, Mapping[str, str]] = {}
+    for _, note in sorted(notes, key=lambda item: item[0]):
+        if note is not None and note.keys is not None:
+            keys.pop(note.plan_hash, None)
+            keys[note.plan_hash] = note.keys
+    return keys
 
 
 def notes(lake: Lake, name: str, commits: Sequence[Commit]) -> list[Note]:

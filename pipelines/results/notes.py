@@ -133,6 +133,8 @@ class Note:
     """The clock of a pattern with a time zone."""
     contracts: Mapping[str, str] | None = None
     """The fingerprint of the contract of each of a pattern's `sources`, by its name."""
+    keys: Mapping[str, str] | None = None
+    """A digest of each key of the pattern's file (`pipelines.results.pattern_keys`)."""
 
     @property
     def source_version(self) -> int | None:
@@ -173,7 +175,8 @@ class Note:
         if work.versions is not None:
             values["versions"] = dict(work.versions)
             values |= {"computed": _lists(work.computed), "computed_in_part": _lists(work.computed_in_part)}
-        return values if self.pattern is None else values | {"pattern": self.pattern}
+        values |= {} if self.pattern is None else {"pattern": self.pattern}
+        return values if self.keys is None else values | {"keys": dict(self.keys)}
 
     @classmethod
     def of_commit(cls, stored: Mapping[str, Any]) -> Note | None:
@@ -213,6 +216,7 @@ class Note:
             "results_table" in stored,
             Zone.from_json(stored["zone"]) if stored.get("zone") else None,
             dict(stored["contracts"]) if stored.get("contracts") else None,
+            dict(stored["keys"]) if "keys" in stored else None,
         )
 
 

@@ -27,6 +27,7 @@ from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.results.coverage import grid_of, numbered_alike
 from trendlake.pipelines.results.ledger import Ledger
 from trendlake.pipelines.results.notes import Members, Note, Work, Zone
+from trendlake.pipelines.results.pattern_keys import keys_of
 from trendlake.pipelines.results.row_versions import stale_rows
 from trendlake.pipelines.results.windows import Pieces
 from trendlake.pipelines.runs.basis import Basis
@@ -63,6 +64,7 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
         pattern=None if own else run.name,
         zone=zone_of(run, [windows for windows in shown if windows]),
         contracts=run.sources.fingerprints if run.sources.named else None,
+        keys=keys_of(run.pattern),
     )
 
 

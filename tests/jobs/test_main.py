@@ -80,6 +80,8 @@ def test_the_version() -> None:
         "test",
         "schema",
         "backfill",
+        "plan",
+        "apply",
         "try",
     ],
 )

@@ -30,6 +30,7 @@ WRITE = {
     "check-results": [["falling", *RUN]],
     "publish": [["falling", *RUN]],
     "run-steps": [["falling", *RUN, "--steps", "compute"], ["falling", *RUN, "--steps", "compute", "--batch", "b"]],
+    "apply": [["--yes"], ["falling", "--yes"]],
     "revise": [["falling"], [STATE], ["--source", "trades"], ["falling", "--if-published"]],
     "maintain": [[]],
     "reset": [["falling", "--yes"]],

@@ -5,59 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.own_source import FALLING, output_of, start
+from tests.support.own_source import output_of
 
-DAYS = ("--from", "2026-01-05T09:00", "--to", "2026-01-05T09:10")
-EVENTS = [(company, minute, k) for company in "AB" for minute in range(10) for k in (1, 2)]
-ROWS = [f"{n},2026-01-05T09:{minute:02d}:{k}0Z,{company},{9 - k}" for n, (company, minute, k) in enumerate(EVENTS)]
-WEEKLY = """\
-name: weekly
-source: results/falling
-pattern: falling R+
-return: {most: MAX(R.trends)}
-within: 10 minutes
-"""
-BELOW = (
-    WEEKLY.replace("name: weekly", "name: below")
-    .replace("results/falling", "results/weekly")
-    .replace("falling R+", "weekly R+")
-    .replace("MAX(R.trends)", "COUNT(*)")
-)
 RULE = "        logicalTypeOptions: {minimum: 0}\n"
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`falling` and `weekly`, which reads its results, are published; `below` reads those."""
-    folder = tmp_path_factory.mktemp("plan") / "project"
-    folder.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRENDLAKE_STATE", str(folder / ".trendlake"))
-        start(folder, folder / "trades.csv", "\n".join(["id,at,company,price", *ROWS, ""]))
-        for text in (FALLING, WEEKLY, BELOW):
-            (folder / "conf" / "patterns" / f"{text.split()[1]}.yaml").write_text(text)
-        output_of("ingest", "trades", folder / "trades.csv", "--project-dir", folder)
-        output_of("run", "falling", *DAYS, "--project-dir", folder)
-        output_of("run", "weekly", *DAYS, "--project-dir", folder)
-    return folder
-
-
-@pytest.fixture
-def project(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy, where commands are typed."""
-    folder = tmp_path / "project"
-    shutil.copytree(published, folder)
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("TRENDLAKE_PROJECT", str(folder))
-    monkeypatch.setenv("TRENDLAKE_STATE", str(folder / ".trendlake"))
-    return folder
 
 
 def planned(*words: str, code: int = 0) -> dict[str, dict[str, Any]]:
@@ -91,11 +48,11 @@ def contract(old: str, new: str) -> Callable[[Path], None]:
 MEASURES = "{trends: COUNT(*), lowest: MIN(E.price)}"
 END = "within: 1 minute\n"
 EDITS: dict[str, tuple[Callable[[Path], None], str, str | None]] = {
-    "description": (pattern(END, f"{END}description: Falls.\n"), "unchanged", None),
-    "owner": (pattern(END, f"{END}owner: ops\n"), "unchanged", None),
-    "tags": (pattern(END, f"{END}tags: [a]\n"), "unchanged", None),
-    "schedule": (pattern(END, f'{END}schedule: "@daily"\n'), "unchanged", None),
-    "words of a condition": (pattern("E.price > NEXT(E).price", "E.price  >  NEXT(E).price"), "unchanged", None),
+    "description": (pattern(END, f"{END}description: Falls.\n"), "words_only", None),
+    "owner": (pattern(END, f"{END}owner: ops\n"), "words_only", None),
+    "tags": (pattern(END, f"{END}tags: [a]\n"), "words_only", None),
+    "schedule": (pattern(END, f'{END}schedule: "@daily"\n'), "words_only", None),
+    "words of a condition": (pattern("E.price > NEXT(E).price", "E.price  >  NEXT(E).price"), "words_only", None),
     "condition": (pattern("E.price > NEXT(E).price", "E.price >= NEXT(E).price"), "changes_results", "compatible"),
     "strategy": (pattern(END, f"{END}select: contiguous\n"), "changes_results", "compatible"),
     "having": (pattern(END, f"{END}having: [trends > 1]\n"), "changes_results", "compatible"),
@@ -111,6 +68,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], str, str | None]] = {
 }
 
 
+KEYS = r"^falling +changes results +return\.least \(new column\), return\.lowest \(column removed\)$"
 COMMANDS = ("condition", "window", "group")
 """Edits after which the commands are typed; a revision by a changed contract is for Spark."""
 
@@ -135,6 +93,7 @@ def test_the_state_after_each_edit(project: Path) -> None:
             assert "UNKNOWN_KEY" in {one["code"] for one in mine["error"]["errors"]}
         else:
             assert documents["weekly"]["state"] in ("behind", "unchanged")
+            assert bool(mine["keys"]) == (state in ("changes_results", "words_only"))
             assert documents["weekly"]["state"] == "behind" or not mine["columns_added"]
         if name == "measure retyped":
             assert "'lowest' is bigint, and the pattern gives decimal(38,0)" in mine["columns_retyped"][0]
@@ -184,14 +143,14 @@ def test_late_rows(project: Path) -> None:
     assert (documents["falling"]["state"], documents["weekly"]["state"]) == ("unchanged", "behind")
     pattern(END, f"{END}consistency: weak\n")(project)
     output_of("ingest", "trades", late, code=0)
-    assert planned("falling")["falling"]["state"] in ("unchanged", "changes_results")
+    assert planned("falling")["falling"]["state"] == "words_only"
 
 
 def test_text_markdown_and_what_fails(project: Path) -> None:
     """One pattern's error stops no other; texts from files do not break a table."""
     pattern("lowest: MIN", "least: MIN")(project)
     output = output_of("plan")
-    assert re.search(r"^falling +changes results +without lowest; new: least$", output, re.MULTILINE)
+    assert re.search(KEYS, output, re.MULTILINE)
     stale = re.escape("  10 of 10 windows stale, 2026-01-05 09:00 to 2026-01-05 09:10 (UTC)")
     assert re.search(stale + r"; 40 events, 0\.0 MB, about \d+ s \(from 1 run\)\n", output)
     assert "readers of its results lose columns: the change is incompatible" in output
@@ -207,6 +166,53 @@ def test_text_markdown_and_what_fails(project: Path) -> None:
     broken = project / "conf" / "patterns" / "broken.yaml"
     broken.write_text("name: broken\nsource: trades\npattern: Trade |\n")
     assert planned(code=1)["falling"]["state"] == "changes_results"
+
+
+def test_the_keys_and_their_old_text_in_git(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text that was published is that of the last commit with the digests noted, whatever was committed since."""
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(project.parent))
+    file = project / "conf" / "patterns" / "falling.yaml"
+    pattern("E.price > NEXT(E).price", "E.price >= NEXT(E).price")(project)
+    (mine,) = details()["patterns"]
+    assert (mine["state"], mine["keys"], mine["why"]) == ("changes_results", ["where"], "where")
+    new = json.dumps(["[company]", "E.price >= NEXT(E).price"])
+    assert mine["texts"] == [{"key": "where", "old": None, "new": new, "looked_up": False}]
+
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=n", "-c", "user.email=e@example.org")
+        subprocess.run(["git", "-C", str(project), *identity, *words], check=True, capture_output=True)
+
+    git("init")
+    for old, text in ((">=", ">"), (">", "<"), ("<", ">=")):
+        pattern(f"E.price {old} NEXT", f"E.price {text} NEXT")(project)
+        git("add", str(file))
+        git("commit", "-m", text)
+    (mine,) = details()["patterns"]
+    assert mine["texts"] == [
+        {"key": "where", "old": json.dumps(["[company]", "E.price > NEXT(E).price"]), "new": new, "looked_up": True}
+    ]
+    assert (
+        '    - ["[company]", "E.price > NEXT(E).price"]\n    + ["[company]", "E.price >= NEXT(E).price"]\n'
+        in output_of("plan", "falling", "--details")
+    )
+
+
+def details() -> Any:
+    output = output_of("plan", "falling", "--details", "--json")
+    return json.loads(output[output.index("{") :])
+
+
+def test_notes_without_keys(project: Path) -> None:
+    """As versions before noted them: the state is the same, the keys are not known."""
+    for file in project.rglob("results/falling/_delta_log/*.json"):
+        file.write_text(re.sub(r', \\"keys\\": \{[^}]*\}', "", file.read_text()))
+    runs = project / ".trendlake"
+    assert not any("keys" in file.read_text() for file in runs.rglob("results/falling/_delta_log/*.json"))
+    pattern(END, f"{END}owner: ops\n")(project)
+    assert (planned("falling")["falling"]["state"], planned("falling")["falling"]["keys"]) == ("unchanged", [])
+    pattern("E.price > NEXT(E).price", "E.price >= NEXT(E).price")(project)
+    mine = planned("falling")["falling"]
+    assert (mine["state"], mine["keys"], mine["why"]) == ("changes_results", [], "the same columns")
 
 
 def test_nothing_is_written(project: Path) -> None:
