@@ -13,7 +13,7 @@ from trendlake.jobs.airflow.notify import notify_of_source
 from trendlake.jobs.terminal.lines import say
 from trendlake.jobs.terminal.times import manual_run_id
 from trendlake.jobs.terminal.waiting import asking
-from trendlake.jobs.terminal.workspace import find_place, session
+from trendlake.jobs.terminal.workspace import find_place, refresh_source_page, session
 
 
 def delete(
@@ -53,6 +53,7 @@ def delete(
             with asking():
                 typer.confirm(f"delete {_rows(affected.rows)} of {source}?", abort=True, err=True)
         done = delete_rows(lake, contract, selection, run_id)
+        refresh_source_page(place, lake, source)
     say(f"{source} at version {done.version}: {_rows(done.rows)} deleted")
     if not (done.rows and notify_of_source(place.project, source)):
         for line in next_revision(source, patterns) if done.rows else ():

@@ -16,7 +16,7 @@ from trendlake.jobs.terminal.hints import command
 from trendlake.jobs.terminal.printing import console
 from trendlake.jobs.terminal.rows import Rows
 from trendlake.jobs.terminal.times import manual_run_id
-from trendlake.jobs.terminal.workspace import Place, find_place, session
+from trendlake.jobs.terminal.workspace import Place, find_place, refresh_source_page, session
 from trendlake.pipelines.contracts.column_names import ID, RUNS, SINCE
 from trendlake.pipelines.contracts.contract import Contract, load_contract
 from trendlake.pipelines.error_text import plural
@@ -107,6 +107,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
         run_id = manual_run_id("replay")
         done = repair.replay(lake, contract, table, run_id)
         left = look(lake, contract, done.version, None, None, 0).counts.total()
+        refresh_source_page(place, lake, source)
     console.print(f"{source} at version {done.version}: {plural(done.repaired, 'row')} repaired", soft_wrap=True)
     for count, words in ((done.there, "existed already"), (done.unchanged, "are as they were: still open")):
         if count:

@@ -331,6 +331,24 @@ def refresh_if_possible(place: Place, lake: Lake, file: Path) -> Path | None:
         return None
 
 
+def refresh_source_page(place: Place, lake: Lake, source: str) -> None:
+    """Updates the page of a source whose rows have changed, if the project has one. A page that cannot be written is
+    printed as an error: the rows are in the table."""
+    from trendlake.pipelines.report.places import Places
+
+    if not Places(place.project.state / "reports").source(source).is_file():
+        return
+    from trendlake.pipelines.site.build import refresh_source
+
+    try:
+        failure = refresh_source(site_of(place, lake), source).failure
+    except Exception as error:  # whatever is wrong with the pages
+        failure = _page_failure(error)
+    if failure:
+        print_error(f"{source}: its page could not be written: {failure}")
+        print_error("    later: trendlake site")
+
+
 def refresh_site(place: Place, lake: Lake, file: Path) -> Path:
     """Updates the pattern's page and the index. Returns the path of the page."""
     from trendlake.pipelines.site.build import refresh_pattern

@@ -129,6 +129,11 @@ class Warehouse:
         return f"{self.root}/verdicts"
 
     @property
+    def contracts(self) -> str:
+        """Holds the texts of contracts that results were judged by (`pipelines.contracts.earlier_texts`)."""
+        return f"{self.root}/contracts"
+
+    @property
     def staged(self) -> str:
         """Holds `staging` of every pattern and run."""
         return f"{self.root}/staging"

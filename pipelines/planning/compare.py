@@ -18,6 +18,7 @@ from trendlake.cep_core.errors import TrendlakeError
 from trendlake.cep_core.events.names import same_name
 from trendlake.cep_core.load import read_pattern
 from trendlake.cep_core.patterns.model import PROVENANCE_COLUMNS
+from trendlake.pipelines.error_text import plural
 from trendlake.pipelines.errors import SourceSchemaError
 from trendlake.pipelines.lake.commits import recent_commits
 from trendlake.pipelines.lake.lake import Lake, exists
@@ -25,6 +26,7 @@ from trendlake.pipelines.lake.table import Table
 from trendlake.pipelines.lake.versions import TableVersion
 from trendlake.pipelines.planning.basis import PlanBasis
 from trendlake.pipelines.planning.cost import Cost, Rates, cost_of
+from trendlake.pipelines.planning.judged_windows import judged_windows
 from trendlake.pipelines.project.paths import PUBLISHED, Project, upstream
 from trendlake.pipelines.project.profile import Profile
 from trendlake.pipelines.results.coverage import spans
@@ -35,7 +37,7 @@ from trendlake.pipelines.results.pattern_keys import keys_of
 from trendlake.pipelines.results.types import other_types
 from trendlake.pipelines.results.windows import Stretch
 from trendlake.pipelines.revision.repairs import Repair, repairs
-from trendlake.pipelines.revision.scope import older_versions, other_forms, task_of
+from trendlake.pipelines.revision.scope import Task, older_versions, other_forms, task_of
 from trendlake.pipelines.runs.run import Run, prepare
 
 State = Literal[
@@ -173,7 +175,7 @@ class Comparison:
         others = tuple(spans([item for item in judged if item.contract != run.sources.fingerprint]))
         behind = next((state for state in states if state.state in ("behind_source", "source_unreadable")), None)
         if others and run.pattern.consistency != "weak":
-            return replace(base, state="contract", why=str(task_of(run, ledger, newest).reason), windows=others)
+            return _of_contract(base, run, task_of(run, ledger, newest), others)
         owner = owner_of(recent_commits(run.lake, run.warehouse.results(run.name)), run.warehouse.table_of(run.name))
         if owner != run.name:
             return replace(base, state="renamed", why=f"its results are those of '{owner}', and stay")
@@ -215,6 +217,18 @@ def _after(planned: Sequence[Planned]) -> list[Planned]:
         else one
         for one in planned
     ]
+
+
+def _of_contract(base: Planned, run: Run, task: Task, others: tuple[Stretch, ...]) -> Planned:
+    """`others`: the windows that show another contract. Where only rules have changed, their rows are judged first."""
+    if not task.earlier:
+        return replace(base, state="contract", why=str(task.reason), windows=others)
+    again, judged = judged_windows(run, task), sum(last - first + 1 for first, last in task.published)
+    why = f"only rules of its contract have changed: {plural(judged, 'window')} judged again"
+    if again is None:
+        return replace(base, state="contract", why=f"{why}, and those with another verdict computed", windows=others)
+    count = sum(last - first + 1 for first, last in again)
+    return replace(base, state="contract", why=f"{why}, {count:,} with another verdict", windows=again)
 
 
 def _of_results_only(one: Planned) -> bool:

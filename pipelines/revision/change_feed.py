@@ -77,7 +77,7 @@ class Changes:
 
     def good(self, columns: Sequence[str]) -> DataFrame:
         """Those of `every` that differ in `columns`."""
-        return (_summed if self.settled else _any)(self.every, columns)
+        return (summed_rows if self.settled else _any)(self.every, columns)
 
 
 def feed(
@@ -136,7 +136,7 @@ def changes(
     then = _judged(_repeated(touched, sf.col(COPIES) - sf.col(NET)), contract).withColumn(NET, sf.lit(-1))
     both = now.unionByName(then)
     bad = both.where(sf.size(BROKEN) > 0)
-    bad = _summed(bad, [name for name in bad.columns if name != NET]).where(sf.col(NET) > 0)
+    bad = summed_rows(bad, [name for name in bad.columns if name != NET]).where(sf.col(NET) > 0)
     every = q.good_rows(both) if settled else touched
     return Changes(every, settled, _repeated(bad, sf.col(NET)), rows, False, (net, touched))
 
@@ -200,7 +200,7 @@ def _any(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     return rows.select(*map(column, columns)).distinct()
 
 
-def _summed(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+def summed_rows(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     """The bag of rows over `columns`, with `NET`, without what cancels out."""
     summed = rows.groupBy(*map(column, columns)).agg(sf.sum(NET).cast("bigint").alias(NET))
     return summed.where(sf.col(NET) != 0)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trendlake.cep_core.events.array_types import Int8s
+from trendlake.cep_core.events.array_types import Bools, Int8s
 from trendlake.cep_core.events.arrays import arrow, numbers, repeated
 from trendlake.pipelines.contracts.column_names import REASONS
 from trendlake.pipelines.contracts.contract import Contract
@@ -71,10 +71,11 @@ def changed_rows(run: Run, task: Task, most: int, most_in_feed: int | None = Non
         now, parted = all_parted(run, source, most)
         then, parted_then = all_parted(run, table_here(run.lake, path, after), most)
         every, unique = now.filter(arrow(parted.broken < 0)), not parted.repeats.any()
-        good = _difference(every, then.filter(arrow(parted_then.broken < 0)), names)
-        bad = _difference(_bad(now, parted, contract), _bad(then, parted_then, contract), [*names, *REASONS, WHY])
+        good = difference_of(every, then.filter(arrow(parted_then.broken < 0)), names)
+        of_each = bad_rows(now, parted, contract), bad_rows(then, parted_then, contract)
+        bad = difference_of(*of_each, [*names, *REASONS, WHY])
     else:
-        bad = _bad(net, alone, contract)
+        bad = bad_rows(net, alone, contract)
     bad = bad.filter(pc.greater(bad[NET], 0))
     bad = bad.take(arrow(np.repeat(np.arange(bad.num_rows), numbers(bad[NET].combine_chunks()))))
     more = len(source.schema.names) > len(names)
@@ -85,15 +86,16 @@ def changed_rows(run: Run, task: Task, most: int, most_in_feed: int | None = Non
     return ChangedRows(source, source.counted, rows, good, bad, broken, unique, every)
 
 
-def _bad(rows: pa.Table, parted: Split, contract: Contract) -> pa.Table:
-    """Those that break the contract, with `REASONS` and, in `WHY`, the code of `Split.repeats`."""
-    places = np.flatnonzero(parted.broken >= 0)
+def bad_rows(rows: pa.Table, parted: Split, contract: Contract, among: Bools | None = None) -> pa.Table:
+    """Those (of `among`) that break the contract, with `REASONS` and, in `WHY`, the code of `Split.repeats`."""
+    breaks = parted.broken >= 0
+    places = np.flatnonzero(breaks if among is None else breaks & among)
     bad = parted.with_reasons(contract, places, rows.take(arrow(places)))
     why: Int8s = parted.repeats[places]
     return bad.append_column(WHY, arrow(why))
 
 
-def _difference(now: pa.Table, then: pa.Table, names: Sequence[str]) -> pa.Table:
+def difference_of(now: pa.Table, then: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows whose counts in the two bags differ, with `NET`. Raises NotHereError."""
     bags = [rows.append_column(NET, repeated(sign, rows.num_rows)) for rows, sign in ((now, 1), (then, -1))]
     return summed(pa.concat_tables(bags), tuple(names))

@@ -47,6 +47,7 @@ from trendlake.pipelines.revision.changed_lookups import ChangedLookups, LookupC
 from trendlake.pipelines.revision.changed_pairs import ChangedPairs, changed_pairs
 from trendlake.pipelines.revision.changed_rows import ChangedRows, changed_rows
 from trendlake.pipelines.revision.changed_units import ChangedUnits, changed_units
+from trendlake.pipelines.revision.judged_again import judged_again
 from trendlake.pipelines.revision.matching import matching
 from trendlake.pipelines.revision.renewed_rows import RenewedRows, renewed_rows
 from trendlake.pipelines.revision.revision import Refused, changes_check, quarantine_key, refuse_too_much
@@ -125,7 +126,7 @@ class RevisionHere:
         with_retries(lambda: write(run_id=part.run_id, source_version=version), "writing the quarantine")
 
     def refuse(self) -> None:
-        refused = Refused()
+        refused = Refused(self.task.earlier)
         for part, changed in self.changed:
             refused.ask(part, changed.broken, partial(int, changed.source_rows))
         refused.raise_all()
@@ -158,19 +159,21 @@ def revision_here(
     """The rows that a revision would publish. Writes nothing. `changes`: of revisions that read the same source. Raises
     NotHereError, as what it reads does."""
     plan, changes = run.plan, changes or SourceChanges()
-    if task.reason is not None or task.due or not task.settled or plan.waits or run.pattern.expect:
+    comparable = task.settled or task.earlier
+    if task.reason is not None or task.due or not comparable or plan.waits or run.pattern.expect:
         return NotHere("more than the change feed decides about the rows")
     if any(part.contract.made_id and reads_id(part, plan) for part in run.parts):
         return NotHere("ids that are made of keys")
     of_parts: list[tuple[Run, ChangedRows]] = []
     for one in run.parts:
-        if task.after.at(one.key) != task.sources.at(one.key):
-            of_parts.append((one, changes.once(_since(one, task), partial(changed_rows, one, task, limits.REVISED))))
+        if task.changed(one.key):
+            reading = judged_again if one.key in task.earlier else changed_rows
+            of_parts.append((one, changes.once(_since(one, task), partial(reading, one, task, limits.REVISED))))
     for one in run.references:
         if task.after.at(one.key) != task.sources.at(one.key):
             # a table that is written again as a whole: all its rows go and come
-            reading = partial(changed_rows, one, task.of_references(), limits.JUDGED, 2 * limits.JUDGED)
-            of_parts.append((one, changes.once(("reference", *_since(one, task)), reading)))
+            whole = partial(changed_rows, one, task.of_references(), limits.JUDGED, 2 * limits.JUDGED)
+            of_parts.append((one, changes.once(("reference", *_since(one, task)), whole)))
     if run.sources.named:
         return _of_several(run, task, results_version, tuple(of_parts), changes)
     ((_, changed),) = of_parts
@@ -205,7 +208,9 @@ def _since(run: Run, task: Task) -> tuple[object, ...]:
     """The key of the changes of the run's one table."""
     after, upto = task.after.at(run.key).version, task.sources.at(run.key).version
     path = run.warehouse.source(run.contract.name)
-    return run.contract.fingerprint, path, upto, after, task.unique
+    # what is quarantined of rows that are judged again depends on the windows, which patterns share where they agree
+    judged = (task.judged_by(run.key), task.published, run.plan.windows) if run.key in task.earlier else ()
+    return run.contract.fingerprint, path, upto, after, task.unique, judged
 
 
 def _of_several(

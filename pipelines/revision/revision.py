@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -74,14 +74,15 @@ def quarantine_key(run: Run, task: Task) -> str:
     """The facts, in addition to the run and its version, that decide which rows of its one table a revision
     quarantines."""
     table, after = task.sources.at(run.key), task.after.at(run.key)
-    return f"revise {after.version} {run.contract.fingerprint} {table.table_id}"
+    judged = f" {task.published}" if run.key in task.earlier else ""
+    return f"revise {after.version} {run.contract.fingerprint} {table.table_id}{judged}"
 
 
-def refuse_lost(run: Run, broken: Broken, rows: int) -> None:
+def refuse_lost(run: Run, broken: Broken, rows: int, where: str) -> None:
     """Raises ToleranceError if the contract does not tolerate so many bad rows among `rows`."""
     if broken.lost > run.contract.tolerance * rows:
         raise ToleranceError(
-            f"{broken.lost} of {rows} rows of '{run.contract.name}' break its contract since the last revision; "
+            f"{broken.lost} of {rows} rows of '{run.contract.name}' break its contract {where}; "
             f"it tolerates {run.contract.tolerance:.2%}: {broken}",
             hint=f"see them with `trendlake quarantine show {run.contract.name}`",
         )
@@ -100,15 +101,18 @@ def refuse_too_much(run: Run, by_lookups: int) -> None:
 
 @dataclass
 class Refused:
-    """The tables that lost more rows than their contracts tolerate: all are asked before one is an error."""
+    """The tables that lost more rows than their contracts tolerate: all are asked before one is an error. `earlier`:
+    the tables whose rows in all published windows were judged again."""
 
+    earlier: Container[str] = ()
     errors: list[ToleranceError] = field(default_factory=list)
 
     def ask(self, part: Run, broken: Broken, rows: Callable[[], int]) -> None:
         """As `refuse_lost` of one table; its `rows` are counted where some are lost."""
         if broken.lost:
+            where = "in the published windows" if part.key in self.earlier else "since the last revision"
             try:
-                refuse_lost(part, broken, rows())
+                refuse_lost(part, broken, rows(), where)
             except ToleranceError as error:
                 self.errors.append(error)
 
@@ -123,8 +127,21 @@ class Refused:
 
 def changes_check(task: Task, rows: int, affected: Affected) -> Check:
     """The check of a revision that follows the change feed. `rows`: of the source that came or went."""
+    if task.earlier:
+        return _judged_check(task, rows, affected)
     touched = f"{plural(affected.count, 'window')} touched"
     observed = f"{plural(rows, 'row')} changed from {task.after.words} to {task.sources}: {touched}"
     upto = {"from_version": task.after.version, "to_version": task.sources.version}
     data = {"rows": rows, "windows": affected.count, **upto}
     return Check("revision", True, observed, "change feed", data=data)
+
+
+def _judged_check(task: Task, rows: int, affected: Affected) -> Check:
+    """As `changes_check`, where rows are judged by two contracts. `rows`: that are good by one of them alone."""
+    judged = sum(last - first + 1 for first, last in task.published)
+    observed = (
+        f"{plural(judged, 'window')} judged again by the changed contract: {plural(rows, 'row')} with another verdict, "
+        f"{plural(affected.count, 'window')} touched"
+    )
+    data = {"rows": rows, "windows": affected.count, "judged_again": judged, "to_version": task.sources.version}
+    return Check("revision", True, observed, "rows judged by both contracts", data=data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from trendlake.cep_core import AnyPlan
@@ -15,6 +15,7 @@ from trendlake.pipelines.results.coverage import Segment, spans
 from trendlake.pipelines.results.ledger import Ledger
 from trendlake.pipelines.results.row_versions import StaleRows, stale_rows
 from trendlake.pipelines.results.windows import Stretch, united
+from trendlake.pipelines.revision.earlier_contracts import Shown, shown_by
 from trendlake.pipelines.runs.basis import Basis
 from trendlake.pipelines.runs.consistency import last_ready, ready
 from trendlake.pipelines.runs.intervals import LocalTimes, options_of
@@ -30,7 +31,9 @@ class Task:
     """The work of a revision: `published` windows, stretches, that show versions from `after` on (of each
     table its oldest), all of them `after` where it is `settled`; those `due`, which were held back and may be published
     now. `sources`: the newest versions of the tables. `unique`: none of the rows in the published windows repeats a
-    key. `reason` says why the feed cannot show the change, where it cannot."""
+    key. `reason` says why the feed cannot show the change, where it cannot. `earlier`: where rules of contracts have
+    changed since, the versions and contracts that the published windows show, by the key of each table of events:
+    these rows are judged by both."""
 
     sources: Versions
     after: Versions
@@ -39,6 +42,15 @@ class Task:
     published: tuple[Stretch, ...]
     due: tuple[Stretch, ...]
     reason: str | None
+    earlier: Mapping[str, tuple[Shown, ...]] = field(default_factory=dict)
+
+    def changed(self, key: str) -> bool:
+        """Whether other rows of a table may be good than published windows show."""
+        return key in self.earlier or self.after.at(key) != self.sources.at(key)
+
+    def judged_by(self, key: str) -> tuple[tuple[int, str], ...]:
+        """The versions and the fingerprints in `earlier`, of one table."""
+        return tuple((one.version, one.contract.fingerprint) for one in self.earlier.get(key, ()))
 
     @property
     def windows(self) -> tuple[Stretch, ...]:
@@ -75,16 +87,18 @@ def task_of(run: Run, ledger: Ledger, newest: Mapping[str, TableVersion | None])
     published = [segment for segment in mine if segment.sources is not None]
     shown = {segment.sources for segment in published if segment.sources is not None}
     after = oldest([*shown]) if shown else sources
-    reason = None
+    reason, earlier = _incomparable(run, [*shown], sources), dict[str, tuple[Shown, ...]]()
     if any(segment.contract != run.sources.fingerprint for segment in published):
-        reason = _changed_contract(run, published)
-    else:
-        reason = _incomparable(run, [*shown], sources)
+        before = shown_by(run, published)
+        reason = (
+            f"{_changed_contract(run, published)}: {reason or before}" if reason or isinstance(before, str) else None
+        )
+        earlier = {} if isinstance(before, str) else before
     last = last_ready(run, sources) if len(published) < len(mine) else None
     held = [ready(range(item.first, item.last + 1), last) for item in mine if item.sources is None]
     due = tuple((windows[0], windows[-1]) for windows in held if windows)
     unique = all(segment.unique for segment in published)
-    return Task(sources, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
+    return Task(sources, after, len(shown) < 2, unique, tuple(spans(published)), due, reason, earlier)
 
 
 def older_versions(run: Run, ledger: Ledger) -> StaleRows | None:

@@ -40,6 +40,7 @@ from trendlake.pipelines.revision.affected import Affected, touched_by
 from trendlake.pipelines.revision.change_feed import Changes, NoFeed, changes, lost
 from trendlake.pipelines.revision.changed_lookups import ChangedLookups, LookupCounts
 from trendlake.pipelines.revision.difference import Difference, counted, difference
+from trendlake.pipelines.revision.judged_again import judged_again_by_spark, shown_on_spark
 from trendlake.pipelines.revision.matching import columns_of, matching
 from trendlake.pipelines.revision.revision import Refused, changes_check, quarantine_key
 from trendlake.pipelines.revision.scope import Task
@@ -71,7 +72,7 @@ class SparkRevision:
 
     def find_affected(self, record: Record) -> None:
         task, reason = self.task, self.task.reason
-        if reason is None and task.after == task.sources:
+        if reason is None and task.after == task.sources and not task.earlier:
             self.affected, self.unique = Affected(self.run.plan, task.due), task.unique
             count = self.affected.count
             observed = f"published now, held back before: {plural(count, 'window')}"
@@ -93,7 +94,7 @@ class SparkRevision:
         run, task = self.run, self.task
         of_parts: list[tuple[Run, Changes]] = []
         for part in run.parts:
-            if task.after.at(part.key) == task.sources.at(part.key):
+            if not task.changed(part.key):
                 continue  # nothing has changed in this one of several tables
             changed = self.changes.once(("changes", *_key(part, task)), partial(self._changes, part, task))
             if isinstance(changed, NoFeed):
@@ -184,7 +185,15 @@ class SparkRevision:
         """Those of one table."""
         after, upto = task.after.at(part.key).version, task.sources.at(part.key).version
         path = part.warehouse.source(part.contract.name)
-        answer = changes(part.lake, path, part.contract, after, upto, settled=task.settled, unique=task.unique)
+        if part.key in task.earlier:
+            try:
+                answer: Changes | NoFeed = judged_again_by_spark(part, task)
+            except (PySparkException, Py4JJavaError) as error:
+                if (missing := lost(error)) is None:
+                    raise
+                return NoFeed(f"a version that windows show can no longer be read ({missing})")
+        else:
+            answer = changes(part.lake, path, part.contract, after, upto, settled=task.settled, unique=task.unique)
         if isinstance(answer, Changes):
             self.changes.hold(answer.persisted)
         return answer
@@ -223,11 +232,14 @@ class SparkRevision:
     def refuse(self) -> None:
         if not self._followed:
             return
-        refused, alone = Refused(), self.unique and not self.task.due
+        refused, alone = Refused(self.task.earlier), self.unique and not self.task.due
         # A late row that is bad may be alone in its window: what a change lost counts against the whole table.
-        parts = self.run.parts if alone or self.affected.touched else ()
+        parts = self.run.parts if alone or self.affected.touched or self.task.earlier else ()
         for part in (*parts, *self.run.references):
-            refused.ask(part, self.broken.get(part.key, Broken()), self._source(part).count)
+            source = self._source(part)
+            if part.key in self.task.earlier:
+                source = source.where(shown_on_spark(part, self.task))
+            refused.ask(part, self.broken.get(part.key, Broken()), source.count)
         refused.raise_all()
 
     def compute(self, record: Record) -> None:
@@ -405,4 +417,5 @@ def _key(part: Run, task: Task) -> tuple[object, ...]:
     """The key of the changes of one table."""
     path = part.warehouse.source(part.contract.name)
     after, upto = task.after.at(part.key), task.sources.at(part.key)
-    return path, part.contract.fingerprint, after.version, upto.version, task.settled, task.unique
+    judged = (task.judged_by(part.key), task.published, part.plan.windows) if part.key in task.earlier else ()
+    return path, part.contract.fingerprint, after.version, upto.version, task.settled, task.unique, judged

@@ -173,6 +173,13 @@ def refresh_patterns(site: Site, files: Sequence[Path]) -> list[Built]:
     return built
 
 
+def refresh_source(site: Site, name: str) -> Built:
+    """Builds the page of one table after a change of its rows, the graph, and the index."""
+    (built,) = _sources(site, [name])
+    _index(site)
+    return built
+
+
 def _attempt(site: Site, file: Path, *, docs: bool, together: Together) -> Built:
     try:
         with doing(f"page of {file.stem}"):

@@ -44,6 +44,7 @@ from trendlake.pipelines.results.staging import (
     staged_schema,
 )
 from trendlake.pipelines.results.types import refuse_other_types
+from trendlake.pipelines.revision.earlier_contracts import remember_contracts
 from trendlake.pipelines.revision.rewrite import Published
 from trendlake.pipelines.revision.row_diff import differing
 from trendlake.pipelines.runs.basis import Basis
@@ -125,6 +126,7 @@ def _commit(run: Run, asked: Run, basis: Basis, publications: Publications, reco
         unique=_unique(run, record),
     )
     record.note = note.as_json()
+    remember_contracts(run)
     staged = int(record.staged_version or 0), record.rows_in
     signed = note.signed(run.run_id, "publish", ledger.number)
     given = Publication(run, signed), staged, windows, withheld

@@ -26,6 +26,7 @@ from trendlake.pipelines.results.publication import DELETE, INSERT, UPDATE
 from trendlake.pipelines.results.reuse import noted
 from trendlake.pipelines.results.types import refuse_other_types
 from trendlake.pipelines.revision.affected import work_of_revision
+from trendlake.pipelines.revision.earlier_contracts import remember_contracts
 from trendlake.pipelines.revision.revision import Revision, refuse_too_much
 from trendlake.pipelines.revision.scope import Task, older_versions, stale_windows, task_of
 from trendlake.pipelines.revision.source_changes import SourceChanges
@@ -151,7 +152,7 @@ def work_of(run: Run, record: Record, shared: Shared) -> Work:
     if run.pattern.consistency == "weak":
         record.checks.append(Check("revision", True, "nothing: a weak pattern corrects nothing", "change feed"))
         return Work(ledger, task)
-    if task.reason is None and task.after == task.sources and not task.due:
+    if task.reason is None and task.after == task.sources and not task.due and not task.earlier:
         observed, data = f"nothing new since {task.sources.words}", {"to_version": task.sources.version}
         record.checks.append(Check("revision", True, observed, "change feed", data=data))
         return Work(ledger, task)
@@ -201,7 +202,10 @@ def _revised_by(revision: Revision, run: Run, ledger: Ledger, task: Task, record
     refuse_too_much(run, revision.lookups.windows)
     revision.quarantine()
     record.basis = task.basis(run, revision.affected.windows)
+    remember_contracts(run)
     if not revision.affected.stretches:
+        if task.earlier:
+            revision.refuse()
         return _unchanged(ledger, record, _claims(run, ledger, task, revision))
     revision.refuse()
     revision.compute(record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -306,11 +307,22 @@ def test_crosswise_runs(tables: SeveralTables) -> None:
 
 
 def test_a_contract_that_is_edited(tables: SeveralTables) -> None:
-    """The reason names its table; the rest is computed anew, on Spark."""
+    """Rows of its table are judged by both contracts, here; the results are those of a run. Of other edits the reason
+    names the table, and all is computed again, on Spark."""
     first(tables)
     all_steps(tables.run(0, 2, "first"))
-    columns = tables.root / "data_contracts" / "orders.yaml"
-    columns.write_text(columns.read_text().replace("maximum: 99", "maximum: 9999"))
+    file = tables.root / "data_contracts" / "orders.yaml"
+    text = file.read_text()
+    for number, most in enumerate((30, 9999, 99)):
+        file.write_text(text.replace("maximum: 99", f"maximum: {most}"))
+        revised = revise(tables.run(0, 2, f"revision {number}"))
+        (check,) = [check for check in revised.checks if check.name == "revision"]
+        assert (revised.road, check.data["judged_again"]) == ("here", 2)
+        assert check.data["windows"] > 0 or most == 30  # a row of 500
+        *_, again = all_steps(tables.run(0, 2, f"run {number}"))
+        assert (again.rows_inserted, again.rows_updated, again.rows_deleted) == (0, 0, 0)
+    shutil.rmtree(tables.run(0, 2, "revision").warehouse.contracts)
+    file.write_text(text.replace("maximum: 99", "maximum: 9999"))
     with pytest.raises(RuntimeError, match="Java"):
         revise(tables.run(0, 2, "revision"))
 
