@@ -254,7 +254,7 @@ class Origin:
         return cls(schema, results.get_field_index(name), hashes(run), sources, run.run_id, moment, by_value)
 
     def as_dictionaries(self) -> Origin:
-        """The same, of which texts are dictionaries: a file's writer takes each of them once."""
+        """The same with texts as dictionaries: a file's writer takes each of them once."""
         names = ORIGIN_NAMES.intersection(field.name for field in self.schema if pa.types.is_string(field.type))
         kind = pa.dictionary(pa.int32(), pa.string())
         fields = [field.with_type(kind) if field.name in names else field for field in self.schema]
