@@ -28,6 +28,7 @@ from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.redaction import redacted
 
 if TYPE_CHECKING:
+    from trendlake.pipelines.lake.commit import Commit
     from trendlake.pipelines.lake.lake import Lake
     from trendlake.pipelines.planning.compare import Comparison, Planned
     from trendlake.pipelines.results.windows import Stretch
@@ -55,7 +56,7 @@ def apply(
         planned = comparison.of(names, removed=not words)
         of_file = [] if file is None else [(one, file) for one in planned]
         for one, path in of_file:
-            refuse_other_basis(one.pattern, bases[one.pattern], one.basis, path)
+            refuse_other_basis(one.pattern, bases[one.pattern], one.basis, path, _commits(lake, one))
         yield show_plan(place, planned, frozenset(), "text")
         for one, _ in of_file:
             for line in newer_sources(bases[one.pattern], one.basis):
@@ -81,6 +82,15 @@ def apply(
                 yield Verdict({"pattern": name, "error": of_any_error(error)}, good=False)
     for name in dict.fromkeys(changed):
         notify_of_results(place.project, name)
+
+
+def _commits(lake: Lake, one: Planned) -> list[Commit]:
+    """The newest of the results; none where there are no results."""
+    from trendlake.pipelines.lake.commits import recent_commits
+
+    if one.run is None or one.basis is None or one.basis.results_version is None:
+        return []
+    return recent_commits(lake, one.run.warehouse.results(one.run.name))
 
 
 def _plan_file(words: Sequence[str]) -> Path | None:

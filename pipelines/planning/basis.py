@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from trendlake.pipelines.errors import ProjectError, StalePlanError
+from trendlake.pipelines.lake.commit import Commit
+from trendlake.pipelines.results.notes import Note
 
 PLAN_AGAIN = "plan again: `trendlake plan --out {file}`"
 
@@ -28,9 +30,12 @@ class PlanBasis:
         return {**vars(self), "sources": dict(self.sources)}
 
 
-def refuse_other_basis(pattern: str, planned: PlanBasis | None, now: PlanBasis | None, file: Path) -> None:
+def refuse_other_basis(
+    pattern: str, planned: PlanBasis | None, now: PlanBasis | None, file: Path, commits: Sequence[Commit]
+) -> None:
     """Raises StalePlanError where a pattern, its contracts or its results are other ones than those of the plan in
-    `file`; None: the pattern had, or has, errors. Newer versions of sources are no reason: see `newer_sources`."""
+    `file`; None: the pattern had, or has, errors. `commits`: the newest of its results; those of the plan's own form
+    are what an earlier, interrupted `apply` has done. Newer versions of sources are no reason: see `newer_sources`."""
     if (planned is None) != (now is None):
         what = "its file has an error now" if now is None else "its file had an error when the plan was made"
     elif planned is None or now is None:
@@ -39,11 +44,18 @@ def refuse_other_basis(pattern: str, planned: PlanBasis | None, now: PlanBasis |
         what = "the pattern was edited after the plan was made"
     elif planned.contract != now.contract:
         what = "a contract of its tables was edited after the plan was made"
-    elif planned.results_version != now.results_version:
+    elif planned.results_version != now.results_version and not _goes_on(planned, commits):
         what = f"results are at {_at(now.results_version)}, the plan was made at {_at(planned.results_version)}"
     else:
         return
     raise StalePlanError(f"{pattern}: {what}", hint=PLAN_AGAIN.format(file=file))
+
+
+def _goes_on(planned: PlanBasis, commits: Sequence[Commit]) -> bool:
+    """Whether all commits since the plan was made publish the form that it has."""
+    since = [commit for commit in commits if commit.version > (planned.results_version or 0)]
+    forms = {None if note is None else note.plan_hash for note in (Note.of_commit(commit.note) for commit in since)}
+    return forms <= {planned.plan_hash} and len(since) < len(commits)
 
 
 def newer_sources(planned: PlanBasis | None, now: PlanBasis | None) -> list[str]:

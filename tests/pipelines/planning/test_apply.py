@@ -129,6 +129,10 @@ def test_a_plan_file(project: Path) -> None:
     output = output_of("apply", plan, "--yes")
     assert re.search(r"falling: trades is at version \d+, the plan was made at version \d+; the newest is read", output)
     assert planned("falling")["falling"]["state"] == "unchanged"
+    assert "nothing to apply" in output_of("apply", plan, "--yes")
+    pattern("E.price >= NEXT(E).price", "E.price < NEXT(E).price")(project)
+    output_of("apply", "falling", "--yes")
+    pattern("E.price < NEXT(E).price", "E.price >= NEXT(E).price")(project)
     stale = output_of("apply", plan, "--yes", code=1)
     assert re.search(r"\[STALE_PLAN\] falling: results are at version \d+, the plan was made at version \d+", stale)
     plan.write_text("[]")
@@ -136,8 +140,10 @@ def test_a_plan_file(project: Path) -> None:
 
 
 def test_interrupted(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Typed again, it computes only the windows that are left."""
+    """Typed again, it computes only the windows that are left, also by a plan file."""
     pattern("E.price > NEXT(E).price", "E.price >= NEXT(E).price")(project)
+    plan = project / "plan.json"
+    output_of("plan", "--out", plan)
     steps, publications = dict(stepping.STEPS), 0
 
     def publish(run: Any) -> Any:
@@ -149,8 +155,8 @@ def test_interrupted(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     with monkeypatch.context() as patch:
         patch.setitem(stepping.STEPS, "publish", publish)
-        output_of("apply", "--yes", code=130)
+        output_of("apply", plan, "--yes", code=130)
     assert planned("falling")["falling"]["windows"][0][2] == 6
-    _, *done = documents()
+    _, *done = documents(plan)
     assert sum(one.get("computed", 0) for one in done) == 6
     check_applied(project, tmp_path / "fresh")
