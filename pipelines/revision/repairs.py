@@ -92,6 +92,8 @@ def _behind(run: Run, ledger: Ledger, newest: Mapping[str, TableVersion | None])
     )
     if task.reason is not None:
         yield Repair("behind_source", None, task.reason, f"revise {run.typed}")
+    elif task.earlier:
+        yield Repair("behind_source", None, f"rules of {run.sources.name} have changed", f"revise {run.typed}")
     elif task.published and task.after != task.sources:
         yield Repair("behind_source", None, f"{there}, results show {task.after.words}", f"revise {run.typed}")
     elif task.due:

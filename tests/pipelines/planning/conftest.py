@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from tests.support.one_session import share_session
 from tests.support.own_source import FALLING, output_of, start
 
 DAYS = ("--from", "2026-01-05T09:00", "--to", "2026-01-05T09:10")
@@ -48,6 +50,18 @@ def project(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """A copy, which commands find by the environment: workers of Spark outlive the folder of a test."""
     folder = tmp_path / "project"
     shutil.copytree(published, folder)
-    monkeypatch.setenv("TRENDLAKE_PROJECT", str(folder))
-    monkeypatch.setenv("TRENDLAKE_STATE", str(folder / ".trendlake"))
+    use_project(folder, monkeypatch)
     return folder
+
+
+@pytest.fixture
+def shared_project(project: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """As `project`, for commands that may need Spark: they do not start or stop it."""
+    share_session(monkeypatch, spark)
+    use_project(project, monkeypatch)
+    return project
+
+
+def use_project(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("TRENDLAKE_PROJECT", str(folder))
+    patch.setenv("TRENDLAKE_STATE", str(folder / ".trendlake"))

@@ -69,15 +69,25 @@ def test_an_edit_with_late_rows_and_a_reader(project: Path, tmp_path: Path) -> N
 
 
 CHANGED = [name for name, (_, state, _) in EDITS.items() if state in ("changes_results", "contract")]
-REFUSED = ("measure retyped",)
+REFUSED = ("measure retyped", "rule that rows break")
 
 
 @pytest.mark.long
+@pytest.mark.spark
 @pytest.mark.parametrize("name", [name for name in CHANGED if name not in REFUSED])
-def test_each_edit_applied(project: Path, tmp_path: Path, name: str) -> None:
-    EDITS[name][0](project)
+def test_each_edit_applied(shared_project: Path, tmp_path: Path, name: str) -> None:
+    EDITS[name][0](shared_project)
     documents()
-    check_applied(project, tmp_path / "fresh")
+    check_applied(shared_project, tmp_path / "fresh")
+
+
+def test_more_rows_than_a_contract_tolerates(project: Path) -> None:
+    """As a revision says: nothing is published."""
+    before = rows(project, "falling")
+    EDITS["rule that rows break"][0](project)
+    _, *done = documents(code=1)
+    assert [(one["pattern"], one["error"]["code"]) for one in done] == [("falling", "TOLERANCE")]
+    assert rows(project, "falling") == before
 
 
 def test_another_type_is_refused_and_readers_are_left(project: Path) -> None:
