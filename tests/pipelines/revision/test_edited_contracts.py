@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import trendlake
+from tests.support.one_session import share_session
 from tests.support.own_source import FALLING, output_of
 from trendlake.jobs.main import app
 from trendlake.pipelines.lake import limits
@@ -182,7 +183,7 @@ def test_a_rule_that_some_rows_break(folder: Path) -> None:
 @pytest.mark.long
 def test_on_spark(folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more rows than this process takes: the same windows, rows, and quarantine."""
-    assert spark.version
+    share_session(monkeypatch, spark)
     written(folder, {**PLAIN, "price": ", logicalTypeOptions: {maximum: 8}, unique: false"})
     here = copied(folder, folder.with_name("here"))
     of_here = revised(here)
