@@ -5,11 +5,13 @@ judged by the earlier contract and by the present one, and only windows of rows 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
 from trendlake.pipelines.contracts.contract import Contract
 from trendlake.pipelines.contracts.earlier_texts import EarlierTexts
+from trendlake.pipelines.errors import ProjectError
 from trendlake.pipelines.project.paths import upstream
 from trendlake.pipelines.results.coverage import Segment
 from trendlake.pipelines.runs.run import Run
@@ -26,11 +28,12 @@ class Shown(NamedTuple):
 
 
 def remember_contracts(run: Run) -> None:
-    """Stores the texts of the contracts that a publication is about to name."""
+    """Stores the texts of the contracts that a publication is about to name; of one that has no file by now, none."""
     texts = _texts(run)
     for part in run.every_part:
         if upstream(part.contract.name) is None:
-            texts.remember(part.contract, run.project.contract_path(part.contract.name))
+            with suppress(ProjectError):
+                texts.remember(part.contract, run.project.contract_path(part.contract.name))
 
 
 def shown_by(run: Run, published: Sequence[Segment]) -> dict[str, tuple[Shown, ...]] | str:
