@@ -100,7 +100,7 @@ def test_another_type_is_refused_and_readers_are_left(project: Path) -> None:
 
 
 def test_it_asks(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a terminal the plan is printed, nothing is done, and the exit code is 2; with one, no means no."""
+    """Without a terminal the plan is printed, nothing is done, and the exit code is 2."""
     pattern("E.price > NEXT(E).price", "E.price >= NEXT(E).price")(project)
     before = rows(project, "falling")
     output = output_of("apply", "falling", code=2)
