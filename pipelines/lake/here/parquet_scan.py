@@ -151,19 +151,24 @@ def reader(files: Files) -> Callable[[int, Part], Batches]:
 
     def read(number: int, part: Part) -> Batches:
         table = tables[number]
-        try:
-            for batch in _batches(part, table, encoded):
-                rows = batch if table.span is None else _in_span(batch, table.span)
-                rows = rows if table.united is None else table.united(rows)
-                yield rows if kinds is None else _of_kinds(rows, kind, kinds, numbered=numbered)
-        # a KeyError: a file from before the table got a column that is to be encoded
-        except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:
-            raise OtherwiseWrittenError(f"{part[0]}: {error}") from error
+        for batch in _batches(part, table, encoded):
+            rows = batch if table.span is None else _in_span(batch, table.span)
+            rows = rows if table.united is None else table.united(rows)
+            yield rows if kinds is None else _of_kinds(rows, kind, kinds, numbered=numbered)
 
     return read
 
 
 def _batches(part: Part, table: TableFiles, encoded: Sequence[str]) -> Batches:
+    """The rows of a part of a file; what cannot be read is an OtherwiseWrittenError, and Spark reads it."""
+    try:
+        yield from _read(part, table, encoded)
+    # a KeyError: a file from before the table got a column that is to be encoded
+    except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:
+        raise OtherwiseWrittenError(f"{part[0]}: {error}") from error
+
+
+def _read(part: Part, table: TableFiles, encoded: Sequence[str]) -> Batches:
     """Texts of a table of a union come as they are: it makes rows of the union of them."""
     path, share, shares = part
     texts = (
